@@ -1,0 +1,44 @@
+# Everything is made from here. `make help` lists the targets.
+#
+# Needs Python 3.11+, Node 18+ and make; all else is installed into .venv and build/.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RULES ?= hit-and-blow
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo test check bench clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+setup: $(STAMP) ## install the Python package into .venv and the npm packages into build/
+	$(BIN)/mastermind tools
+
+build: $(STAMP) ## build circuits and keys (RULES="classic deluxe" for others)
+	$(BIN)/mastermind build $(foreach rules,$(RULES),--rules $(rules))
+
+demo: $(STAMP) ## play and verify one game with real proofs
+	$(BIN)/mastermind demo
+
+test: $(STAMP) ## the whole test suite, real proofs included
+	$(BIN)/python -m pytest
+
+check: $(STAMP) ## formatting, lints and types; changes no file
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(STAMP) ## measure proving, verifying and building; table on stdout, JSON in build/bench.json
+	$(BIN)/python scripts/bench.py
+
+clean: ## remove what has been built (keeps .venv)
+	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

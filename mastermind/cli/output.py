@@ -1,0 +1,96 @@
+"""How commands speak: exit codes, one sentence per error, progress on stderr, JSON on request."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, NoReturn, ParamSpec, TypeVar
+
+import click
+
+from mastermind.errors import InvalidInputError, MastermindError
+from mastermind.sources import circuits_dir
+from mastermind.zk.artifacts import ArtifactStore
+
+ACCEPTED, REJECTED, BAD_INPUT, TOOL_FAILURE = 0, 1, 2, 3
+
+EXIT_CODES = "\b\nExit codes: 0 accepted, 1 rejected, 2 bad input, 3 a tool failed."
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def command_errors(function: Callable[P, R]) -> Callable[P, R]:
+    """Turn the package's errors into one sentence and an exit code: 2 for bad input, 3 for the rest."""
+
+    @wraps(function)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except InvalidInputError as error:
+            fail(str(error), BAD_INPUT)
+        except MastermindError as error:
+            fail(str(error), TOOL_FAILURE)
+        except OSError as error:
+            fail(f"{error.filename or 'a file'}: {error.strerror or error}", BAD_INPUT)
+
+    return wrapper
+
+
+def fail(message: str, exit_code: int) -> NoReturn:
+    """Say what is wrong on stderr and exit."""
+    click.echo(f"mastermind: {message}", err=True)
+    sys.exit(exit_code)
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON value for machines."""
+    click.echo(json.dumps(value, indent=1))
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+
+
+def store_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--home` and pass an ArtifactStore as `store`."""
+
+    @click.option(
+        "--home",
+        type=click.Path(path_type=Path, file_okay=False),
+        envvar="MASTERMIND_HOME",
+        help="Folder of built circuits and keys. [default: build/ of a checkout, else the user's cache folder]",
+    )
+    @wraps(function)
+    def wrapper(*args: Any, home: Path | None, **kwargs: Any) -> Any:
+        return function(*args, store=ArtifactStore(home or default_home()), **kwargs)
+
+    return wrapper
+
+
+def default_home() -> Path:
+    """`build/` of the checkout that this package is run from, else a folder in the user's cache."""
+    checkout = circuits_dir().parent
+    if (checkout / "pyproject.toml").is_file():
+        return checkout / "build"
+    cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+    return Path(cache) / "mastermind"
+
+
+class ProgressLine:
+    """Reports the steps of long work on stderr, each with the seconds since the start."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._start = time.monotonic()
+        self._lock = threading.Lock()
+        self._quiet = quiet
+
+    def __call__(self, step: str) -> None:
+        if not self._quiet:
+            with self._lock:
+                click.echo(click.style(f"[{time.monotonic() - self._start:5.1f} s] {step}", dim=True), err=True)

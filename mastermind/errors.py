@@ -1,0 +1,153 @@
+"""Every error of the package, in one tree.
+
+    MastermindError
+    |-- InvalidInputError (ValueError)      what was given is wrong; the caller can correct it
+    |   |-- InvalidRulesError
+    |   |-- InvalidCodeError
+    |   |-- InvalidClueError
+    |   |-- NotInFieldError
+    |   |-- InvalidSignalsError             inputs of a circuit: name, count, range or spelling
+    |   |-- MalformedProofError             a proof or public signals that are not well formed
+    |   |-- MalformedKeyError               a verifying key that is not well formed
+    |   |   `-- InsecureKeyError            ... or that makes every statement provable
+    |   |-- WrongKeySetError
+    |   `-- InvalidArtifactError            a file that is not what its manifest says
+    |-- ToolchainError                      something outside failed
+    |   |-- ToolNotFoundError
+    |   |-- ToolTimeoutError
+    |   |-- ToolFailedError                 a tool ended with an error; argv, exit code, stderr tail
+    |   |-- CompileError
+    |   |-- WitnessError                    the inputs do not satisfy the circuit
+    |   `-- SetupError
+    |-- BackendUnavailableError             a prover or verifier that this machine does not have
+    `-- ProofSelfCheckError                 a prover made a proof that does not verify
+
+Facts are attributes; the message is one sentence for a person. Secrets are never part of either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+
+class MastermindError(Exception):
+    """The root of all errors raised on purpose."""
+
+
+class InvalidInputError(MastermindError, ValueError):
+    """Something given from outside is not acceptable."""
+
+
+class InvalidRulesError(InvalidInputError):
+    """Rules that no game can have."""
+
+
+class InvalidCodeError(InvalidInputError):
+    """A code that the rules do not allow."""
+
+
+class InvalidClueError(InvalidInputError):
+    """A clue that no pair of codes can have."""
+
+
+class NotInFieldError(InvalidInputError):
+    """A value that is not the canonical form of a field element."""
+
+
+class InvalidSignalsError(InvalidInputError):
+    """Inputs that do not fit the signals of a circuit; `signal` names the first bad one."""
+
+    def __init__(self, message: str, *, signal: str) -> None:
+        super().__init__(message)
+        self.signal = signal
+
+
+class MalformedProofError(InvalidInputError):
+    """A proof or a list of public signals that is not well formed; `field` names the part."""
+
+    def __init__(self, message: str, *, field: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class MalformedKeyError(InvalidInputError):
+    """A verifying key that is not well formed; `field` names the part."""
+
+    def __init__(self, message: str, *, field: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class InsecureKeyError(MalformedKeyError):
+    """A key whose phase 2 was skipped: anyone can prove anything under it."""
+
+
+class WrongKeySetError(InvalidInputError):
+    """Evidence made under other keys than the ones at hand."""
+
+
+class InvalidArtifactError(InvalidInputError):
+    """A file that is damaged or is not what its manifest says; `path` names it."""
+
+    def __init__(self, message: str, *, path: Path) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class ToolchainError(MastermindError):
+    """A tool of the build failed or is missing."""
+
+
+class ToolNotFoundError(ToolchainError):
+    """A program or package that is needed is not installed, or too old."""
+
+
+class ToolTimeoutError(ToolchainError):
+    """A tool did not finish in time and was killed."""
+
+    def __init__(self, message: str, *, argv: Sequence[str], timeout_s: float) -> None:
+        super().__init__(message)
+        self.argv = tuple(argv)
+        self.timeout_s = timeout_s
+
+
+class ToolFailedError(ToolchainError):
+    """A tool ended with an error."""
+
+    def __init__(self, message: str, *, argv: Sequence[str], exit_code: int, stderr_tail: str) -> None:
+        super().__init__(message)
+        self.argv = tuple(argv)
+        self.exit_code = exit_code
+        self.stderr_tail = stderr_tail
+
+
+class CompileError(ToolchainError):
+    """A circuit that does not compile, or compiles with a warning that is not accepted."""
+
+    def __init__(self, message: str, *, file: str | None = None, line: int | None = None, reason: str = "") -> None:
+        super().__init__(message)
+        self.file = file
+        self.line = line
+        self.reason = reason
+
+
+class WitnessError(ToolchainError):
+    """Inputs for which the circuit has no witness; `template` names the one that refused, if known."""
+
+    def __init__(self, message: str, *, template: str | None = None, line: int | None = None) -> None:
+        super().__init__(message)
+        self.template = template
+        self.line = line
+
+
+class SetupError(ToolchainError):
+    """A trusted setup that cannot be done or did not work."""
+
+
+class BackendUnavailableError(MastermindError):
+    """A prover or verifier that cannot be used here."""
+
+
+class ProofSelfCheckError(MastermindError):
+    """A freshly made proof that does not verify or states something else than was asked."""

@@ -1,0 +1,1 @@
+"""Mastermind on the proving toolkit: its circuits, and what their statements say."""

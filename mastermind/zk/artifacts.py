@@ -1,0 +1,404 @@
+"""Built circuits and key sets on disk: made once, found again, never half there.
+
+    home/
+      node/        npm packages, by digest of the lock file
+      phase1/      development powers of tau
+      artifacts/   one folder per built circuit, named by the SHA-256 of its manifest; never changed
+      recipes/     what was built from what: recipe digest -> artifact
+      key_sets/    what is in use: name -> artifacts of its circuits
+      locks/ tmp/
+
+A *recipe* is all that decides a circuit's constraints and the form of its keys: rendered sources, compiler, options,
+snarkjs. An artifact is written to a temporary folder, proved and verified once, and moved into place in one step, so
+an interrupted build leaves nothing that counts. The manifest ties all files by SHA-256; loading checks them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from mastermind.errors import InvalidArtifactError, InvalidInputError, WrongKeySetError
+from mastermind.zk.circuit import CircuitSpec
+from mastermind.zk.compile import OPTIONS, compile_circuit
+from mastermind.zk.evidence import VerifyingKey, canonical_json, parse_json
+from mastermind.zk.phase1 import Phase1, development_phase1
+from mastermind.zk.progress import Progress, silent
+from mastermind.zk.r1cs import R1cs
+from mastermind.zk.render import RenderedCircuit, own_digests, render
+from mastermind.zk.setup import make_keys
+from mastermind.zk.tools import CIRCOM_VERSION, Toolchain
+from mastermind.zk.zkey import ZkeyHeader
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+VERIFYING_KEY = "verification_key.json"
+
+
+@dataclass(frozen=True, eq=False)
+class BuiltCircuit:
+    """A circuit ready to prove and verify with. Its files have been checked against the manifest.
+
+    Attributes:
+        spec: what it was built from.
+        folder: where its files are.
+        digest: SHA-256 of the manifest; identifies the artifact.
+        manifest: parsed.
+        verifying_key: of its key pair.
+    """
+
+    spec: CircuitSpec
+    folder: Path
+    digest: str
+    manifest: Mapping[str, Any]
+    verifying_key: VerifyingKey
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BuiltCircuit) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    @property
+    def r1cs(self) -> Path:
+        return self.folder / f"{self.spec.name}.r1cs"
+
+    @property
+    def wasm(self) -> Path:
+        return self.folder / f"{self.spec.name}.wasm"
+
+    @property
+    def zkey(self) -> Path:
+        return self.folder / f"{self.spec.name}.zkey"
+
+    @property
+    def sym(self) -> Path:
+        return self.folder / f"{self.spec.name}.sym"
+
+    @property
+    def status(self) -> str:
+        """`development` or `ceremony`: how far its trusted setup can be trusted."""
+        return str(self.manifest["setup"]["status"])
+
+    @classmethod
+    def load(cls, folder: Path, spec: CircuitSpec) -> BuiltCircuit:
+        """Load an artifact and check every file of it.
+
+        Raises:
+            InvalidArtifactError: a file is missing, damaged or not the one in the manifest.
+            InsecureKeyError: the phase 2 of its key was skipped.
+        """
+        manifest, digest = read_manifest(folder)
+        if manifest["circuit"] != spec.name or tuple(manifest["public"]) != spec.public_labels:
+            raise InvalidArtifactError(f"{folder} holds another circuit than {spec.name}", path=folder)
+        for name in (f"{spec.name}.{kind}" for kind in ("r1cs", "wasm", "zkey", "sym")):
+            if name not in manifest["files"]:
+                raise InvalidArtifactError(f"the manifest in {folder} does not list {name}", path=folder / MANIFEST)
+        key = VerifyingKey.read(folder / VERIFYING_KEY)
+        if not ZkeyHeader.read(folder / f"{spec.name}.zkey").matches(key):
+            raise InvalidArtifactError(f"the keys in {folder} do not belong together", path=folder)
+        return cls(spec, folder, digest, manifest, key)
+
+    def require_current(self) -> None:
+        """Check that the templates still render to the sources this was built from (circomlib aside).
+
+        Raises:
+            InvalidArtifactError: they do not; the message names the files.
+        """
+        built = {path: sha for path, sha in self.manifest["sources"].items() if "circomlib/" not in path}
+        current = own_digests(self.spec)
+        changed = sorted(path for path in built.keys() | current.keys() if built.get(path) != current.get(path))
+        if changed:
+            raise InvalidArtifactError(
+                f"{self.spec.name} was built from other sources ({', '.join(changed)} changed); build it again",
+                path=self.folder,
+            )
+
+
+@dataclass(frozen=True)
+class KeySet:
+    """The built circuits of one purpose, by circuit name."""
+
+    name: str
+    circuits: Mapping[str, BuiltCircuit]
+
+    @cached_property
+    def id(self) -> str:
+        """SHA-256 over the verifying keys, in hex: equal exactly when all of them are."""
+        digests = {name: circuit.verifying_key.digest for name, circuit in self.circuits.items()}
+        return hashlib.sha256(canonical_json(digests)).hexdigest()
+
+    @property
+    def status(self) -> str:
+        """`ceremony` when that is the status of every circuit, else `development`."""
+        statuses = {circuit.status for circuit in self.circuits.values()}
+        return "ceremony" if statuses == {"ceremony"} else "development"
+
+    def __getitem__(self, name: str) -> BuiltCircuit:
+        return self.circuits[name]
+
+
+#: Proves and verifies once with a new artifact; raises when that does not work.
+SelfTest = Callable[[BuiltCircuit], None]
+
+
+class ArtifactStore:
+    """Builds circuits and finds them again. Safe for several threads and processes at once."""
+
+    def __init__(self, home: Path) -> None:
+        """Use the folder `home`, which is created when something is built."""
+        self.home = home.absolute()
+
+    def load_key_set(self, name: str, specs: Sequence[CircuitSpec]) -> KeySet:
+        """Load a built key set.
+
+        Raises:
+            WrongKeySetError: it has not been built, or not for these circuits.
+            InvalidArtifactError: it is damaged, or the templates have changed since.
+        """
+        artifacts = self._key_set_artifacts(name)
+        if artifacts is None or not {spec.name for spec in specs} <= artifacts.keys():
+            raise WrongKeySetError(f"the key set {name} has not been built; run `mastermind build --rules {name}`")
+        circuits = {}
+        for spec in specs:
+            circuit = BuiltCircuit.load(self.home / "artifacts" / artifacts[spec.name], spec)
+            circuit.require_current()
+            circuits[spec.name] = circuit
+        return KeySet(name, circuits)
+
+    def key_set_names(self) -> list[str]:
+        """The names of all built key sets, sorted."""
+        folder = self.home / "key_sets"
+        return sorted(path.stem for path in folder.glob("*.json")) if folder.is_dir() else []
+
+    def build_key_set(
+        self,
+        name: str,
+        specs: Sequence[CircuitSpec],
+        self_test: SelfTest,
+        *,
+        phase1: Phase1 | None = None,
+        force: bool = False,
+        progress: Progress = silent,
+    ) -> KeySet:
+        """Build what is missing or stale of a key set, circuits side by side, and put it into use.
+
+        Without `phase1`, a circuit that is in use keeps its keys while its recipe is the same; a new one gets
+        development keys. `force` makes new keys in any case.
+
+        Raises:
+            CompileError, SetupError, ToolchainError: a circuit could not be built. What was in use stays.
+        """
+        toolchain = Toolchain.install(self.home, progress)
+        with FileLock(self._folder("locks") / f"key_set_{name}.lock"):
+            in_use = self._key_set_artifacts(name) or {}
+
+            def build(spec: CircuitSpec) -> BuiltCircuit:
+                return self._build(spec, toolchain, in_use.get(spec.name), self_test, phase1, force, progress)
+
+            with ThreadPoolExecutor(max_workers=max(1, min(len(specs), os.cpu_count() or 1))) as pool:
+                built = list(pool.map(build, specs))
+            key_set = KeySet(name, {circuit.spec.name: circuit for circuit in built})
+            artifacts = {circuit: built.digest for circuit, built in key_set.circuits.items()}
+            if artifacts != in_use:
+                self._write(self._folder("key_sets") / f"{name}.json", {"format": FORMAT, "circuits": artifacts})
+        return key_set
+
+    def _build(
+        self,
+        spec: CircuitSpec,
+        toolchain: Toolchain,
+        in_use: str | None,
+        self_test: SelfTest,
+        phase1: Phase1 | None,
+        force: bool,
+        progress: Progress,
+    ) -> BuiltCircuit:
+        rendered = render(spec, toolchain.modules / "circomlib" / "circuits")
+        recipe = _recipe(rendered, toolchain)
+        origin = "development" if phase1 is None else phase1.digest
+        index = self._folder("recipes") / f"{recipe}-{origin[:32]}.json"
+        with FileLock(self._folder("locks") / f"{recipe}.lock"):
+            if not force:
+                candidates = [self._indexed(index)] if phase1 is not None else [in_use, self._indexed(index)]
+                for digest in candidates:
+                    found = self._usable(digest, spec, recipe)
+                    if found is not None:
+                        return found
+            for leftover in self._folder("tmp").glob(f"{recipe}-*"):
+                shutil.rmtree(leftover, ignore_errors=True)
+            temporary = Path(tempfile.mkdtemp(prefix=f"{recipe}-", dir=self._folder("tmp")))
+            try:
+                built = self._make(spec, rendered, recipe, toolchain, temporary, phase1, progress)
+                progress(f"{spec.name}: proving and verifying once")
+                self_test(built)
+                target = self._folder("artifacts") / built.digest
+                temporary.chmod(0o755)
+                temporary.rename(target)
+            finally:
+                shutil.rmtree(temporary, ignore_errors=True)
+            self._write(index, {"format": FORMAT, "artifact": built.digest})
+        return BuiltCircuit.load(target, spec)
+
+    def _make(
+        self,
+        spec: CircuitSpec,
+        rendered: RenderedCircuit,
+        recipe: str,
+        toolchain: Toolchain,
+        folder: Path,
+        phase1: Phase1 | None,
+        progress: Progress,
+    ) -> BuiltCircuit:
+        progress(f"{spec.name}: compiling")
+        compiled = compile_circuit(spec, rendered, toolchain, folder)
+        r1cs = R1cs.read(compiled.r1cs)
+        if phase1 is None:
+            phase1 = development_phase1(r1cs.domain_power, toolchain, self.home, progress)
+        keys = make_keys(compiled, r1cs.domain_power, phase1, toolchain, folder, progress)
+        rendered.write(folder / "source")
+        manifest = {
+            "format": FORMAT,
+            "circuit": spec.name,
+            "parameters": dict(spec.parameters),
+            "public": list(spec.public_labels),
+            "recipe": recipe,
+            "sources": rendered.digests,
+            "constraints": len(r1cs.constraints),
+            "wires": r1cs.wire_count,
+            "domain_power": r1cs.domain_power,
+            "tools": {
+                "circom": CIRCOM_VERSION,
+                "compiler": "circom" if len(toolchain.circom) == 1 else f"circom2 {toolchain.version('circom2')}",
+                "options": list(OPTIONS),
+                "circomlib": toolchain.version("circomlib"),
+                "snarkjs": toolchain.version("snarkjs"),
+            },
+            "setup": {
+                # One contributor, whatever the phase 1: nobody else can know that delta was forgotten.
+                "status": "development",
+                "phase1": {"origin": phase1.origin, "power": phase1.power, "blake2b": phase1.digest},
+                "contributions": [
+                    {
+                        "name": contribution.name,
+                        "digest": contribution.digest,
+                        "beacon": contribution.beacon,
+                        "beacon_iterations_power": contribution.beacon_iterations_power,
+                    }
+                    for contribution in keys.header.contributions
+                ],
+            },
+            "files": {
+                path.relative_to(folder).as_posix(): _sha256(path)
+                for path in sorted(folder.rglob("*"))
+                if path.is_file()
+            },
+        }
+        self._write(folder / MANIFEST, manifest)
+        return BuiltCircuit.load(folder, spec)
+
+    def _usable(self, digest: str | None, spec: CircuitSpec, recipe: str) -> BuiltCircuit | None:
+        """The artifact if it is whole and was made by this recipe."""
+        if digest is None:
+            return None
+        try:
+            circuit = BuiltCircuit.load(self.home / "artifacts" / digest, spec)
+        except InvalidInputError:
+            return None
+        return circuit if circuit.manifest["recipe"] == recipe else None
+
+    def _indexed(self, index: Path) -> str | None:
+        record = _read_record(index)
+        return None if record is None else str(record["artifact"])
+
+    def _key_set_artifacts(self, name: str) -> dict[str, str] | None:
+        record = _read_record(self.home / "key_sets" / f"{name}.json")
+        return None if record is None else {str(key): str(value) for key, value in record["circuits"].items()}
+
+    def _folder(self, name: str) -> Path:
+        folder = self.home / name
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def _write(self, path: Path, content: Mapping[str, Any]) -> None:
+        """Write JSON in one step: readers see the old file or the new one."""
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".", delete=False, encoding="utf-8") as file:
+            json.dump(content, file, indent=1, sort_keys=True)
+        os.chmod(file.name, 0o644)
+        os.replace(file.name, path)
+
+
+def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
+    """Read the manifest of an artifact and check every file that it lists.
+
+    Returns:
+        The manifest and its SHA-256.
+
+    Raises:
+        InvalidArtifactError: it is not readable, or a file is missing or differs.
+    """
+    path = folder / MANIFEST
+    try:
+        data = path.read_bytes()
+        manifest = parse_json(data)
+        files = dict(manifest["files"])
+        complete = manifest["format"] == FORMAT and all(
+            name in manifest for name in ("circuit", "public", "recipe", "sources", "constraints", "setup", "tools")
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InvalidArtifactError(f"{path} is missing or damaged", path=path) from error
+    if not complete:
+        raise InvalidArtifactError(f"{path} is not a manifest of this version", path=path)
+    if VERIFYING_KEY not in files:
+        raise InvalidArtifactError(f"{path} does not list {VERIFYING_KEY}", path=path)
+    for name, expected in files.items():
+        file = folder / name
+        if ".." in Path(name).parts or Path(name).is_absolute():
+            raise InvalidArtifactError(f"{path} lists a file outside its folder", path=path)
+        try:
+            found = _sha256(file)
+        except OSError as error:
+            raise InvalidArtifactError(f"{file} is missing", path=file) from error
+        if found != expected:
+            raise InvalidArtifactError(
+                f"{file} is not the file in the manifest: expected SHA-256 {str(expected)[:16]}..., found {found[:16]}...",
+                path=file,
+            )
+    return manifest, hashlib.sha256(data).hexdigest()
+
+
+def _recipe(rendered: RenderedCircuit, toolchain: Toolchain) -> str:
+    recipe = {
+        "format": FORMAT,
+        "circuit": rendered.name,
+        "sources": rendered.digests,
+        "circom": CIRCOM_VERSION,
+        "options": list(OPTIONS),
+        "snarkjs": toolchain.version("snarkjs"),
+    }
+    return hashlib.sha256(canonical_json(recipe)).hexdigest()
+
+
+def _read_record(path: Path) -> dict[str, Any] | None:
+    """A JSON record of this format, or None when there is none (a damaged one counts as none)."""
+    try:
+        record = parse_json(path.read_bytes())
+        return record if record["format"] == FORMAT else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,118 @@
+"""From rendered source to constraints and a witness program.
+
+Owns the compiler call and what its messages mean. Compiler, optimisation level and flags are fixed: another
+choice gives another constraint system. Every warning fails the build unless the circuit lists it with a reason.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mastermind.errors import CompileError
+from mastermind.zk.circuit import CircuitSpec
+from mastermind.zk.r1cs import R1cs, read_symbols
+from mastermind.zk.render import RenderedCircuit
+from mastermind.zk.tools import Toolchain, run
+
+#: Full simplification: linear constraints cost proving time and prove nothing more.
+OPTIONS = ("--O2", "--inspect")
+TIMEOUT_S = 600.0
+
+_DIAGNOSTIC = re.compile(
+    r"^(?P<kind>error|warning)\[(?P<code>\w+)\]: (?P<reason>.*?)(?=^(?:error|warning)\[|^previous errors|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+_PLACE = re.compile(r'┌─ "(?P<file>[^"]+)":(?P<line>\d+):\d+')
+
+
+@dataclass(frozen=True)
+class CompiledCircuit:
+    """The compiler's output, in one folder: `<name>.r1cs`, `<name>.wasm`, `<name>.sym`."""
+
+    name: str
+    folder: Path
+
+    @property
+    def r1cs(self) -> Path:
+        return self.folder / f"{self.name}.r1cs"
+
+    @property
+    def wasm(self) -> Path:
+        return self.folder / f"{self.name}.wasm"
+
+    @property
+    def sym(self) -> Path:
+        return self.folder / f"{self.name}.sym"
+
+
+def compile_circuit(
+    spec: CircuitSpec,
+    rendered: RenderedCircuit,
+    toolchain: Toolchain,
+    out: Path,
+    options: Sequence[str] = OPTIONS,
+) -> CompiledCircuit:
+    """Compile a circuit into the folder `out`.
+
+    Raises:
+        CompileError: the source has an error or a warning that is not accepted, has no constraint or no public
+            signal, or its public signals are not those of the specification in that order.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out) as folder:
+        # The compiler runs where the source lies: circom2 sees no file outside its working folder.
+        work = Path(folder)
+        rendered.write(work)
+        completed = run(
+            [*toolchain.circom, rendered.main, "--r1cs", "--wasm", "--sym", *options],
+            timeout_s=TIMEOUT_S,
+            cwd=work,
+            accept=range(256),
+        )
+        output = completed.stdout + "\n" + completed.stderr
+        for diagnostic in _DIAGNOSTIC.finditer(output):
+            text = diagnostic.group()
+            if diagnostic["kind"] == "error" or not any(known in text for known, _ in spec.accepted_warnings):
+                raise _compile_error(rendered.name, diagnostic)
+        stem = Path(rendered.main).stem
+        made = {
+            ".r1cs": work / f"{stem}.r1cs",
+            ".wasm": work / f"{stem}_js" / f"{stem}.wasm",
+            ".sym": work / f"{stem}.sym",
+        }
+        if completed.exit_code != 0 or not all(path.is_file() for path in made.values()):
+            last = [line for line in output.splitlines() if line.strip()][-1:] or ["no output"]
+            raise CompileError(f"{rendered.name} does not compile: {last[0].strip()}", reason=last[0].strip())
+        for suffix, path in made.items():
+            path.rename(out / f"{spec.name}{suffix}")
+    compiled = CompiledCircuit(spec.name, out)
+    _check_public_signals(spec, R1cs.read(compiled.r1cs), read_symbols(compiled.sym))
+    return compiled
+
+
+def _compile_error(name: str, diagnostic: re.Match[str]) -> CompileError:
+    reason = diagnostic["reason"].splitlines()[0].strip()
+    place = _PLACE.search(diagnostic.group())
+    file, line = (place["file"], int(place["line"])) if place else (None, None)
+    where = f"{file}, line {line}: " if place else ""
+    hint = "" if diagnostic["kind"] == "error" else f" ({diagnostic['code']}; a warning, and warnings fail the build)"
+    return CompileError(f"{name} does not compile: {where}{reason}{hint}", file=file, line=line, reason=reason)
+
+
+def _check_public_signals(spec: CircuitSpec, r1cs: R1cs, symbols: Mapping[str, int]) -> None:
+    if not r1cs.constraints:
+        raise CompileError(f"{spec.name} has no constraint: it proves nothing", reason="no constraint")
+    if not r1cs.public_count:
+        raise CompileError(f"{spec.name} has no public signal: it states nothing", reason="no public signal")
+    names = {wire: name for name, wire in symbols.items() if name.count(".") == 1}
+    found = tuple(names.get(wire, "?").removeprefix("main.") for wire in range(1, r1cs.public_count + 1))
+    if found != spec.public_labels:
+        raise CompileError(
+            f"the public signals of {spec.name} are {', '.join(found)}; the specification says "
+            f"{', '.join(spec.public_labels)}",
+            reason="public signals differ",
+        )

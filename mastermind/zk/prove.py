@@ -1,0 +1,134 @@
+"""Provers: two independent implementations behind one interface, from the same artefacts.
+
+`native` (witness by wasmtime, proof by arkworks through groth16py, all in process) and `snarkjs`. Either way the
+inputs are checked first, the public signals are compared with what was asked, and the finished proof is verified
+before it is returned: a prover that fails says so instead of handing out a bad proof.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import groth16py
+
+from mastermind.errors import InvalidArtifactError, ProofSelfCheckError
+from mastermind.zk import binfile
+from mastermind.zk.artifacts import BuiltCircuit
+from mastermind.zk.evidence import Proof
+from mastermind.zk.r1cs import encode_witness
+from mastermind.zk.snarkjs import Snarkjs
+from mastermind.zk.verify import NativeVerifier
+from mastermind.zk.witness import WitnessCalculator
+
+PROVER_NAMES = ("native", "snarkjs")
+
+_VERIFIER = NativeVerifier()
+
+
+@dataclass(frozen=True)
+class ProvedStatement:
+    """A proof and the public signals that it is about, in the circuit's order."""
+
+    public_signals: tuple[int, ...]
+    proof: Proof
+
+
+class Prover(Protocol):
+    """Makes proofs."""
+
+    @property
+    def name(self) -> str:
+        """One of PROVER_NAMES."""
+        ...
+
+    def prove(self, circuit: BuiltCircuit, inputs: Mapping[str, object]) -> ProvedStatement:
+        """Prove the statement of `circuit` for these inputs (by name, public and private).
+
+        Raises:
+            InvalidSignalsError: the inputs do not fit the circuit; no tool has seen them.
+            WitnessError: the statement is false for these inputs.
+            ProofSelfCheckError: the prover made a proof that does not verify.
+            ToolchainError: a tool failed.
+        """
+        ...
+
+
+class NativeProver:
+    """In process, without Node. Safe to use from several threads at once."""
+
+    name = "native"
+
+    def prove(self, circuit: BuiltCircuit, inputs: Mapping[str, object]) -> ProvedStatement:
+        values = circuit.spec.check_inputs(inputs)
+        key, calculator = _loaded(circuit)
+        witness = calculator.calculate(values)
+        with _private_file(encode_witness(witness)) as path:
+            data = groth16py.prove_wtns(key, path)
+        end = 32 * (1 + circuit.verifying_key.public_count)
+        return _checked(circuit, values, tuple(binfile.split_elements(witness[32:end])), Proof.from_bytes(data))
+
+
+class SnarkjsProver:
+    """snarkjs, by either transport."""
+
+    name = "snarkjs"
+
+    def __init__(self, snarkjs: Snarkjs) -> None:
+        self._snarkjs = snarkjs
+
+    def prove(self, circuit: BuiltCircuit, inputs: Mapping[str, object]) -> ProvedStatement:
+        values = circuit.spec.check_inputs(inputs)
+        proof, public_signals = self._snarkjs.prove(values, circuit.wasm, circuit.zkey)
+        return _checked(circuit, values, public_signals, proof)
+
+
+def self_test(circuit: BuiltCircuit) -> None:
+    """Prove a sample statement of a new circuit and verify the proof. Raises as `Prover.prove`."""
+    NativeProver().prove(circuit, circuit.spec.sample())
+
+
+def _checked(
+    circuit: BuiltCircuit, values: dict[str, list[int]], public_signals: tuple[int, ...], proof: Proof
+) -> ProvedStatement:
+    if public_signals != circuit.spec.public_signals(values):
+        raise ProofSelfCheckError(f"the proof of {circuit.spec.name} is about other public signals than asked")
+    if not _VERIFIER.verify(circuit.verifying_key, public_signals, proof):
+        raise ProofSelfCheckError(f"the new proof of {circuit.spec.name} does not verify: its files do not fit together")
+    return ProvedStatement(public_signals, proof)
+
+
+@lru_cache(maxsize=64)
+def _loaded(circuit: BuiltCircuit) -> tuple[Any, WitnessCalculator]:
+    try:
+        key, _ = groth16py.import_zkey(str(circuit.zkey))
+    except Exception as error:  # groth16py reports a damaged zkey by several classes
+        raise InvalidArtifactError(f"{circuit.zkey} cannot be loaded: {error}", path=circuit.zkey) from error
+    return key, WitnessCalculator(circuit.wasm.read_bytes(), circuit.spec.name)
+
+
+@contextmanager
+def _private_file(content: bytes) -> Iterator[str]:
+    """A path that holds `content` for a library that takes only paths; gone afterwards.
+
+    A witness holds secrets. On Linux the file is memory that has no name; elsewhere it is one that only the owner
+    can read, removed as soon as it has been used.
+    """
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("witness", os.MFD_CLOEXEC)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            yield f"/proc/self/fd/{descriptor}"
+    else:
+        with tempfile.TemporaryDirectory() as folder:  # mode 0700
+            path = Path(folder, "witness.wtns")
+            path.touch(mode=0o600)
+            path.write_bytes(content)
+            yield str(path)

@@ -1,0 +1,151 @@
+"""Constraint systems and witnesses as circom writes them: `.r1cs`, `.sym` and `.wtns`.
+
+A constraint is a triple of linear combinations (A, B, C) that a witness w must satisfy as <A,w> <B,w> = <C,w>.
+Wire 0 is the constant 1; then come the public signals, in the order of the proof's. Formats:
+https://github.com/iden3/r1csfile/blob/master/doc/r1cs_bin_format.md and snarkjs's `wtns_utils`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from mastermind.errors import InvalidArtifactError
+from mastermind.field import MODULUS
+from mastermind.zk import binfile
+from mastermind.zk.binfile import SectionedFile
+
+#: A linear combination: coefficient by wire.
+Linear = dict[int, int]
+Constraint = tuple[Linear, Linear, Linear]
+
+_ELEMENT_BYTES = 32
+
+
+@dataclass(frozen=True)
+class R1cs:
+    """A constraint system over the BN254 scalar field.
+
+    Attributes:
+        wire_count: length of a witness, the constant included.
+        public_count: public outputs and inputs together.
+        constraints: in the order of the file.
+    """
+
+    wire_count: int
+    public_count: int
+    constraints: tuple[Constraint, ...]
+
+    @classmethod
+    def read(cls, path: Path) -> R1cs:
+        """Parse a `.r1cs` file.
+
+        Raises:
+            InvalidArtifactError: not one, damaged, or over another field.
+        """
+        file = SectionedFile.open(path, b"r1cs")
+        header = file.read(1, limit_bytes=1024)
+        if len(header) != 4 + _ELEMENT_BYTES + 28:
+            raise InvalidArtifactError(f"{path.name} has a header of {len(header)} bytes", path=path)
+        (element_bytes,) = struct.unpack_from("<I", header)
+        prime = int.from_bytes(header[4 : 4 + _ELEMENT_BYTES], "little")
+        if element_bytes != _ELEMENT_BYTES or prime != MODULUS:
+            raise InvalidArtifactError(f"{path.name} is not over the BN254 scalar field", path=path)
+        wires, outputs, public_inputs, _, _, count = struct.unpack_from("<IIIIQI", header, 4 + _ELEMENT_BYTES)
+        data = file.read(2)
+        position = 0
+
+        def linear() -> Linear:
+            nonlocal position
+            (terms,) = struct.unpack_from("<I", data, position)
+            position += 4
+            combination: Linear = {}
+            for _ in range(terms):
+                (wire,) = struct.unpack_from("<I", data, position)
+                coefficient = int.from_bytes(data[position + 4 : position + 4 + _ELEMENT_BYTES], "little")
+                if wire >= wires or coefficient >= MODULUS or len(data) < position + 4 + _ELEMENT_BYTES:
+                    raise InvalidArtifactError(f"{path.name} has a damaged constraint", path=path)
+                combination[wire] = coefficient
+                position += 4 + _ELEMENT_BYTES
+            return combination
+
+        try:
+            constraints = tuple((linear(), linear(), linear()) for _ in range(count))
+        except struct.error as error:
+            raise InvalidArtifactError(f"{path.name} has fewer constraints than it says", path=path) from error
+        if position != len(data):
+            raise InvalidArtifactError(f"{path.name} has more constraints than it says", path=path)
+        return cls(wires, outputs + public_inputs, constraints)
+
+    def unsatisfied(self, witness: Sequence[int]) -> int | None:
+        """Return the index of the first constraint that `witness` violates, or None.
+
+        Raises:
+            ValueError: the witness has another length or does not start with 1.
+        """
+        if len(witness) != self.wire_count or witness[0] != 1:
+            raise ValueError("not a witness of this constraint system")
+        for index, (a, b, c) in enumerate(self.constraints):
+            if (evaluate(a, witness) * evaluate(b, witness) - evaluate(c, witness)) % MODULUS:
+                return index
+        return None
+
+    @cached_property
+    def domain_power(self) -> int:
+        """The power of two of the evaluation domain: constraints + public signals + 1 must fit it."""
+        return max(1, (len(self.constraints) + self.public_count).bit_length())
+
+
+def evaluate(combination: Linear, witness: Sequence[int]) -> int:
+    """The value of a linear combination, not reduced."""
+    return sum(coefficient * witness[wire] for wire, coefficient in combination.items())
+
+
+def read_symbols(path: Path) -> dict[str, int]:
+    """Parse a `.sym` file: wire by full signal name, -1 for signals that were optimised away.
+
+    Raises:
+        InvalidArtifactError: a line is not `label,wire,component,name`.
+    """
+    symbols: dict[str, int] = {}
+    try:
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+            parts = line.split(",")
+            if len(parts) != 4:
+                raise InvalidArtifactError(f"line {number} of {path.name} is not a symbol", path=path)
+            symbols[parts[3]] = int(parts[1])
+    except (OSError, ValueError) as error:
+        if isinstance(error, InvalidArtifactError):
+            raise
+        raise InvalidArtifactError(f"{path.name} is not a symbol file", path=path) from error
+    return symbols
+
+
+def encode_witness(values: bytes) -> bytes:
+    """Return the `.wtns` file for concatenated 32-byte little-endian values."""
+    header = struct.pack("<I", _ELEMENT_BYTES) + MODULUS.to_bytes(_ELEMENT_BYTES, "little")
+    header += struct.pack("<I", len(values) // _ELEMENT_BYTES)
+    return binfile.build(b"wtns", 2, [(1, header), (2, values)])
+
+
+def read_witness(path: Path) -> list[int]:
+    """Parse a `.wtns` file.
+
+    Raises:
+        InvalidArtifactError: not one, damaged, over another field, or with a value out of range.
+    """
+    file = SectionedFile.open(path, b"wtns")
+    header = file.read(1, limit_bytes=1024)
+    expected = struct.pack("<I", _ELEMENT_BYTES) + MODULUS.to_bytes(_ELEMENT_BYTES, "little")
+    if header[:-4] != expected:
+        raise InvalidArtifactError(f"{path.name} is not over the BN254 scalar field", path=path)
+    data = file.read(2)
+    if len(data) != int.from_bytes(header[-4:], "little") * _ELEMENT_BYTES:
+        raise InvalidArtifactError(f"{path.name} has another length than it says", path=path)
+    values = binfile.split_elements(data)
+    if any(value >= MODULUS for value in values):
+        raise InvalidArtifactError(f"{path.name} has a value out of range", path=path)
+    return values

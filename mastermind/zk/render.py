@@ -1,0 +1,117 @@
+"""Circom source from Jinja templates: the main file of a circuit and all that it includes.
+
+Rendering is deterministic and follows `include` statements, so that a circuit depends on exactly the files
+it uses. circomlib is taken from its npm package, as it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import posixpath
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import jinja2
+
+from mastermind.errors import InvalidArtifactError
+from mastermind.zk.circuit import CircuitSpec
+
+_INCLUDE = re.compile(r'^\s*include\s+"([^"]+)"\s*;', re.MULTILINE)
+_CIRCOMLIB = "circomlib/"
+
+
+@dataclass(frozen=True)
+class RenderedCircuit:
+    """The complete source of one circuit.
+
+    Attributes:
+        name: of the circuit.
+        main: path of the main file within `files`.
+        files: text by relative path, with `/` between folders.
+    """
+
+    name: str
+    main: str
+    files: Mapping[str, str]
+
+    @cached_property
+    def digests(self) -> dict[str, str]:
+        """SHA-256 of each file, by path in order."""
+        return {path: hashlib.sha256(text.encode()).hexdigest() for path, text in sorted(self.files.items())}
+
+    def write(self, folder: Path) -> Path:
+        """Write all files below `folder` and return the path of the main one."""
+        for path, text in self.files.items():
+            target = folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, "utf-8", newline="\n")
+        return folder / self.main
+
+
+def render(spec: CircuitSpec, circomlib: Path) -> RenderedCircuit:
+    """Render a circuit; `circomlib` is the folder `circuits` of that package.
+
+    Raises:
+        InvalidArtifactError: a template is missing, uses an unknown parameter or has a syntax error, or
+            a circomlib file is missing.
+    """
+    files = _render_own(spec)
+    waiting = [path for path in _includes(files) if path not in files]
+    while waiting:
+        path = waiting.pop()
+        source = circomlib / path.rpartition(_CIRCOMLIB)[2]
+        try:
+            files[path] = source.read_text("utf-8")
+        except OSError as error:
+            raise InvalidArtifactError(f"{spec.name} includes {source}, which is missing", path=source) from error
+        waiting += [included for included in _includes({path: files[path]}) if included not in files]
+    return RenderedCircuit(spec.name, spec.template.removesuffix(".j2"), files)
+
+
+def own_digests(spec: CircuitSpec) -> dict[str, str]:
+    """The digests of a circuit's rendered files without those of circomlib: needs no npm packages."""
+    return RenderedCircuit(spec.name, spec.template, _render_own(spec)).digests
+
+
+def _render_own(spec: CircuitSpec) -> dict[str, str]:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(spec.sources),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # Circom, not HTML
+    )
+    parameters = {**spec.parameters, "public": [signal.name for signal in spec.public]}
+    files: dict[str, str] = {}
+    waiting = [spec.template.removesuffix(".j2")]
+    while waiting:
+        path = waiting.pop()
+        if path in files or _CIRCOMLIB in path:
+            continue
+        source = spec.sources / f"{path}.j2"
+        try:
+            if source.is_file():
+                files[path] = environment.get_template(f"{path}.j2").render(parameters)
+            else:
+                source = spec.sources / path
+                files[path] = source.read_text("utf-8")
+        except (jinja2.TemplateError, OSError) as error:
+            raise InvalidArtifactError(f"cannot render {source}: {error}", path=source) from error
+        waiting += _includes({path: files[path]})
+    return files
+
+
+def _includes(files: Mapping[str, str]) -> list[str]:
+    """The paths that files include, relative to the same root."""
+    paths = []
+    for path, text in files.items():
+        for included in _INCLUDE.findall(text):
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(path), included))
+            if target.startswith(("..", "/")):
+                raise InvalidArtifactError(f"{path} includes a file outside its sources", path=Path(path))
+            paths.append(target)
+    return paths

@@ -1,0 +1,81 @@
+"""Phase 2 of the trusted setup for one circuit, through snarkjs.
+
+A key is made by `groth16 setup`, one contribution with entropy from the system, and a beacon; then the whole chain
+is verified from the constraints up. `groth16 setup` alone leaves delta equal to gamma, under which every false
+statement verifies: such a key never leaves this module.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from mastermind.errors import SetupError
+from mastermind.zk.compile import CompiledCircuit
+from mastermind.zk.evidence import VerifyingKey
+from mastermind.zk.phase1 import Phase1
+from mastermind.zk.progress import Progress, silent
+from mastermind.zk.tools import Toolchain, run
+from mastermind.zk.zkey import ZkeyHeader
+
+TIMEOUT_S = 3600.0
+CONTRIBUTOR = "mastermind build"
+#: The beacon value is hashed 2^10 times, the least that snarkjs takes.
+BEACON_ITERATIONS_POWER = 10
+
+
+@dataclass(frozen=True)
+class CircuitKeys:
+    """The keys of one circuit: `<name>.zkey` and `verification_key.json` in one folder."""
+
+    zkey: Path
+    verifying_key: Path
+    header: ZkeyHeader
+
+
+def make_keys(
+    compiled: CompiledCircuit,
+    domain_power: int,
+    phase1: Phase1,
+    toolchain: Toolchain,
+    out: Path,
+    progress: Progress = silent,
+) -> CircuitKeys:
+    """Make the keys of a compiled circuit in the folder `out`.
+
+    Raises:
+        SetupError: the phase-1 file is too small (known before any tool runs), or the finished key is not right.
+        ToolchainError: snarkjs failed.
+    """
+    if domain_power > phase1.power:
+        raise SetupError(
+            f"{compiled.name} needs a phase-1 file of power {domain_power}; {phase1.path.name} has {phase1.power}"
+        )
+    snarkjs = toolchain.snarkjs
+    initial, contributed = out / "initial.zkey", out / "contributed.zkey"
+    zkey, verifying_key = out / f"{compiled.name}.zkey", out / "verification_key.json"
+
+    progress(f"{compiled.name}: phase 2")
+    run([*snarkjs, "groth16", "setup", compiled.r1cs, phase1.path, initial], timeout_s=TIMEOUT_S)
+    # snarkjs asks for a text when none is given, and mixes it with randomness of its own. On stdin nobody sees it.
+    run(
+        [*snarkjs, "zkey", "contribute", initial, contributed, f"--name={CONTRIBUTOR}"],
+        timeout_s=TIMEOUT_S,
+        stdin=secrets.token_hex(64).encode() + b"\n",
+    )
+    run(
+        [*snarkjs, "zkey", "beacon", contributed, zkey, secrets.token_hex(32), str(BEACON_ITERATIONS_POWER)],
+        timeout_s=TIMEOUT_S,
+    )
+    verified = run([*snarkjs, "zkey", "verify", compiled.r1cs, phase1.path, zkey], timeout_s=TIMEOUT_S, accept=(0, 1))
+    if verified.exit_code != 0 or "ZKey Ok!" not in verified.stdout:
+        raise SetupError(f"snarkjs zkey verify refuses the new key of {compiled.name}")
+    run([*snarkjs, "zkey", "export", "verificationkey", zkey, verifying_key], timeout_s=TIMEOUT_S)
+
+    header = ZkeyHeader.read(zkey)
+    if not header.matches(VerifyingKey.read(verifying_key)):
+        raise SetupError(f"the verifying key of {compiled.name} does not belong to its proving key")
+    initial.unlink()
+    contributed.unlink()
+    return CircuitKeys(zkey, verifying_key, header)

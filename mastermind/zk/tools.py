@@ -1,0 +1,222 @@
+"""Programs outside Python: finding them, checking their versions, running them.
+
+Owns the one way to start a subprocess (`run`) and the npm packages (circom2, circomlib, snarkjs) pinned by
+`circuits/package-lock.json`. What the programs are told to do is up to compile, setup, prove and verify.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from filelock import FileLock
+
+from mastermind.errors import ToolFailedError, ToolNotFoundError, ToolTimeoutError
+from mastermind.sources import circuits_dir
+from mastermind.zk.progress import Progress, silent
+
+#: The compiler in circom2 0.2.23 needs WASM features that Node 16 lacks.
+MINIMUM_NODE = 18
+#: The compiler version whose constraints are pinned; a native `circom` must have the same one.
+CIRCOM_VERSION = "2.2.3"
+
+_STDERR_TAIL_BYTES = 2000
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass(frozen=True)
+class Completed:
+    """What a program printed; it ended with one of the exit codes the caller accepts."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+def run(
+    argv: Sequence[str | Path],
+    *,
+    timeout_s: float,
+    cwd: Path | None = None,
+    stdin: bytes = b"",
+    accept: Sequence[int] = (0,),
+) -> Completed:
+    """Run a program to its end and return its output, ANSI colours removed.
+
+    `stdin` is the place for secrets: unlike `argv` no other user sees it. On a timeout, an exception or an
+    interrupt the program and all it has started are killed.
+
+    Raises:
+        ToolNotFoundError: there is no such program.
+        ToolTimeoutError: it ran longer than `timeout_s`.
+        ToolFailedError: its exit code is not in `accept`.
+    """
+    words = [str(word) for word in argv]
+    try:
+        process = subprocess.Popen(
+            words,
+            cwd=cwd,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+    except FileNotFoundError as error:
+        raise ToolNotFoundError(f"{words[0]} is not installed") from error
+    with process:
+        try:
+            stdout, stderr = process.communicate(stdin, timeout=timeout_s)
+        except subprocess.TimeoutExpired as error:
+            kill_group(process)
+            raise ToolTimeoutError(
+                f"{_name(words)} did not finish within {timeout_s:g} s", argv=words, timeout_s=timeout_s
+            ) from error
+        except BaseException:
+            kill_group(process)
+            raise
+    completed = Completed(process.returncode, _text(stdout), _text(stderr))
+    if process.returncode not in accept:
+        tail = (completed.stderr or completed.stdout)[-_STDERR_TAIL_BYTES:].strip()
+        last_line = tail.splitlines()[-1].strip() if tail else "no output"
+        raise ToolFailedError(
+            f"{_name(words)} failed with exit code {process.returncode}: {last_line}",
+            argv=words,
+            exit_code=process.returncode,
+            stderr_tail=tail,
+        )
+    return completed
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process started with `start_new_session`, and its children."""
+    if os.name == "posix":
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    else:
+        process.kill()
+
+
+def _text(output: bytes) -> str:
+    return _ANSI.sub("", output.decode("utf-8", "replace"))
+
+
+def _name(words: Sequence[str]) -> str:
+    """Name a program by what a person would type: `snarkjs groth16 setup`, not the path of Node."""
+    if Path(words[0]).stem == "node" and len(words) > 1:
+        package = Path(words[1]).parts
+        named = package[package.index("node_modules") + 1] if "node_modules" in package else Path(words[1]).name
+        return " ".join([named, *[word for word in words[2:4] if not os.path.sep in word and not word.startswith("-")]])
+    return Path(words[0]).name
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """Node and the pinned npm packages, ready to use.
+
+    Attributes:
+        node: the Node executable, of version 18 or newer.
+        modules: the `node_modules` folder.
+    """
+
+    node: Path
+    modules: Path
+
+    @classmethod
+    def install(cls, home: Path, progress: Progress = silent) -> Toolchain:
+        """Return the toolchain kept under `home`, installing the npm packages on first use.
+
+        Raises:
+            ToolNotFoundError: Node or npm is missing, or Node is too old.
+            ToolFailedError: npm could not install.
+        """
+        node = find_node()
+        lock = (circuits_dir() / "package-lock.json").read_bytes()
+        target = home / "node" / hashlib.sha256(lock).hexdigest()[:16]
+        if not target.is_dir():
+            npm = shutil.which("npm")
+            if npm is None:
+                raise ToolNotFoundError("npm is not installed; it comes with Node")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with FileLock(target.parent / "install.lock"):
+                if not target.is_dir():
+                    progress("installing circom2, circomlib and snarkjs")
+                    with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+                        for name in ("package.json", "package-lock.json"):
+                            shutil.copy(circuits_dir() / name, folder)
+                        run(
+                            [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"],
+                            timeout_s=600,
+                            cwd=Path(folder),
+                        )
+                        # A folder of its own inside the temporary one, so that the move is one step.
+                        ready = Path(folder) / "ready"
+                        ready.mkdir()
+                        shutil.move(Path(folder) / "node_modules", ready / "node_modules")
+                        ready.rename(target)
+        return cls(node, target / "node_modules")
+
+    def version(self, package: str) -> str:
+        """The version of an installed npm package."""
+        manifest = self.modules / package / "package.json"
+        try:
+            return str(json.loads(manifest.read_text("utf-8"))["version"])
+        except (OSError, ValueError, KeyError) as error:
+            raise ToolNotFoundError(f"the npm package {package} is not installed") from error
+
+    @property
+    def snarkjs(self) -> list[str]:
+        """The first words of a snarkjs command."""
+        return [str(self.node), str(self.modules / "snarkjs" / "build" / "cli.cjs")]
+
+    @cached_property
+    def circom(self) -> list[str]:
+        """The first words of a compiler command: a native `circom` of the pinned version, else the npm one."""
+        native = shutil.which("circom")
+        if native is not None:
+            try:
+                if circom_version([native]) == CIRCOM_VERSION:
+                    return [native]
+            except (ToolFailedError, ToolTimeoutError, ToolNotFoundError):
+                pass  # Whatever it is, it is not a circom that we could use.
+        packaged = [str(self.node), str(self.modules / "circom2" / "cli.js")]
+        found = circom_version(packaged)
+        if found != CIRCOM_VERSION:
+            raise ToolNotFoundError(f"circom {CIRCOM_VERSION} is needed; the npm package circom2 brings {found}")
+        return packaged
+
+
+def circom_version(argv: Sequence[str]) -> str:
+    """Ask a compiler for its version."""
+    output = run([*argv, "--version"], timeout_s=60).stdout
+    match = re.search(r"circom compiler (\d+\.\d+\.\d+)", output)
+    if match is None:
+        raise ToolNotFoundError(f"{argv[0]} is not a circom compiler")
+    return match.group(1)
+
+
+def find_node() -> Path:
+    """Return the Node executable.
+
+    Raises:
+        ToolNotFoundError: there is none, or it is older than MINIMUM_NODE.
+    """
+    found = shutil.which("node")
+    if found is None:
+        raise ToolNotFoundError(f"Node {MINIMUM_NODE} or newer is needed and is not installed")
+    version = run([found, "--version"], timeout_s=30).stdout.strip()
+    match = re.fullmatch(r"v(\d+)\..*", version)
+    if match is None or int(match.group(1)) < MINIMUM_NODE:
+        raise ToolNotFoundError(f"Node {MINIMUM_NODE} or newer is needed; {found} is {version or 'not Node'}")
+    return Path(found)

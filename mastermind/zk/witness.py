@@ -1,0 +1,167 @@
+"""Witness generation in process: the WASM that circom compiles, run by wasmtime.
+
+Owns the calling convention of that WASM (circom 2: `setInputSignal`, `getWitness`, a shared 32-byte word). Every
+calculation has an instance of its own, so calculations neither meet nor leave anything behind; the compiled
+module is shared, and kept in wasmtime's cache.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import wasmtime
+
+from mastermind.errors import InvalidSignalsError, WitnessError
+
+_ELEMENT_BYTES = 32
+_PAGE_BYTES = 1 << 16
+_RUNTIME = "runtime"
+#: What circom's runtime functions take; an import beyond these comes from another compiler version.
+_IMPORTS = frozenset({"exceptionHandler", "printErrorMessage", "writeBufferMessage", "showSharedRWMemory"})
+_ASSERT_FAILED = 4
+_PLACE = re.compile(r"(?:Error in|in) template (\w+?)(?:_\d+)? line: (\d+)")
+
+# One call from Python costs more than all the copying: this loop fetches the whole witness in one.
+_COLLECTOR = """
+(module
+  (import "circuit" "memory" (memory 0))
+  (import "circuit" "getWitness" (func $getWitness (param i32)))
+  (func (export "collect") (param $count i32) (param $shared i32) (param $to i32)
+    (local $index i32)
+    (block $done
+      (loop $next
+        (br_if $done (i32.ge_u (local.get $index) (local.get $count)))
+        (call $getWitness (local.get $index))
+        (i64.store (local.get $to) (i64.load (local.get $shared)))
+        (i64.store offset=8 (local.get $to) (i64.load offset=8 (local.get $shared)))
+        (i64.store offset=16 (local.get $to) (i64.load offset=16 (local.get $shared)))
+        (i64.store offset=24 (local.get $to) (i64.load offset=24 (local.get $shared)))
+        (local.set $to (i32.add (local.get $to) (i32.const 32)))
+        (local.set $index (i32.add (local.get $index) (i32.const 1)))
+        (br $next)))))
+"""
+
+
+@cache
+def _engine() -> wasmtime.Engine:
+    config = wasmtime.Config()
+    try:
+        config.cache = True
+    except wasmtime.WasmtimeError:
+        pass  # Without a writable cache folder, modules are compiled anew in each process.
+    return wasmtime.Engine(config)
+
+
+@cache
+def _collector() -> wasmtime.Module:
+    return wasmtime.Module(_engine(), _COLLECTOR)
+
+
+class WitnessCalculator:
+    """Calculates witnesses of one circuit. Safe to use from several threads at once."""
+
+    def __init__(self, wasm: bytes, name: str) -> None:
+        """Compile (or fetch from the cache) the WASM of the circuit `name`.
+
+        Raises:
+            WitnessError: it is not WASM that this version can run.
+        """
+        self._name = name
+        try:
+            self._module = wasmtime.Module(_engine(), wasm)
+        except wasmtime.WasmtimeError as error:
+            raise WitnessError(f"{name}.wasm is damaged: {str(error).splitlines()[0]}") from error
+        unknown = [i.name for i in self._module.imports if i.module != _RUNTIME or i.name not in _IMPORTS]
+        if unknown:
+            raise WitnessError(
+                f"{name}.wasm needs {unknown[0]!r}, which this version does not provide: it was made by another compiler"
+            )
+
+    def calculate(self, inputs: Mapping[str, Sequence[int]]) -> bytes:
+        """Return the witness as concatenated 32-byte little-endian values.
+
+        Raises:
+            InvalidSignalsError: an input that the circuit does not have, or of another size.
+            WitnessError: the circuit has no witness for these inputs. The message names no value.
+        """
+        store = wasmtime.Store(_engine())
+        messages: list[str] = []
+        call: dict[str, Any] = {}
+
+        def message() -> None:
+            text = bytearray()
+            while character := call["getMessageChar"](store):
+                text.append(character & 0xFF)
+            messages.append(text.decode("utf-8", "replace").strip())
+
+        def fail(code: int) -> None:
+            raise _refusal(self._name, code, messages)
+
+        handlers = {"exceptionHandler": fail, "printErrorMessage": message}
+        imports = []
+        for item in self._module.imports:
+            assert isinstance(item.type, wasmtime.FuncType) and item.name is not None
+            # Log lines and dumps of the shared word may show secrets: they are dropped.
+            imports.append(wasmtime.Func(store, item.type, handlers.get(item.name, _ignore)))
+        instance = wasmtime.Instance(store, self._module, imports)
+        exports = instance.exports(store)
+        for name in ("init", "setInputSignal", "getInputSignalSize", "getWitnessSize", "getInputSize", "getMessageChar"):
+            call[name] = exports[name]
+        memory = exports["memory"]
+        assert isinstance(memory, wasmtime.Memory)
+        shared = _function(exports["getSharedRWMemoryStart"])(store)
+
+        call["init"](store, 1)
+        total = 0
+        for name, values in inputs.items():
+            high, low = _signal_hash(name)
+            size = call["getInputSignalSize"](store, high, low)
+            if size != len(values):
+                raise InvalidSignalsError(
+                    f"{self._name} has {max(size, 0)} values for the input {name}, not {len(values)}", signal=name
+                )
+            for index, value in enumerate(values):
+                memory.write(store, value.to_bytes(_ELEMENT_BYTES, "little"), shared)
+                call["setInputSignal"](store, high, low, index)
+                total += 1
+        expected = call["getInputSize"](store)
+        if total != expected:
+            raise InvalidSignalsError(f"{self._name} takes {expected} input values, not {total}", signal="")
+
+        count = call["getWitnessSize"](store)
+        size_bytes = count * _ELEMENT_BYTES
+        start = memory.data_len(store)
+        memory.grow(store, -(-size_bytes // _PAGE_BYTES))
+        collector = wasmtime.Instance(store, _collector(), [memory, _function(exports["getWitness"])])
+        _function(collector.exports(store)["collect"])(store, count, shared, start)
+        return bytes(memory.read(store, start, start + size_bytes))
+
+
+def _refusal(name: str, code: int, messages: Sequence[str]) -> WitnessError:
+    place = _PLACE.search(" ".join(messages))
+    template, line = (place[1], int(place[2])) if place else (None, None)
+    if code != _ASSERT_FAILED:
+        return WitnessError(f"{name} cannot take these inputs (circom error {code})", template=template, line=line)
+    where = f": {template}, line {line}, refuses them" if place else ""
+    return WitnessError(f"the inputs do not satisfy {name}{where}", template=template, line=line)
+
+
+def _ignore(*_: object) -> None:
+    return None
+
+
+def _function(export: object) -> Any:
+    assert isinstance(export, wasmtime.Func)
+    return export
+
+
+def _signal_hash(name: str) -> tuple[int, int]:
+    """FNV-1a of a signal name, as the two signed 32-bit halves that circom's WASM looks inputs up by."""
+    value = 0xCBF29CE484222325
+    for byte in name.encode():
+        value = (value ^ byte) * 0x100000001B3 % (1 << 64)
+    high, low = value >> 32, value & 0xFFFFFFFF
+    return high - (high >> 31 << 32), low - (low >> 31 << 32)
