@@ -94,7 +94,9 @@ class _Table:
         self._verify_s: list[float] = []
         self.accepted = True
 
-    def step(self, what: str, circuit: BuiltCircuit, inputs: Mapping[str, object], result: ShowResult) -> tuple[int, ...]:
+    def step(
+        self, what: str, circuit: BuiltCircuit, inputs: Mapping[str, object], result: ShowResult
+    ) -> tuple[int, ...]:
         """Prove and verify one statement, print its row, and return its public signals."""
         start = time.perf_counter()
         proved = self._prover.prove(circuit, inputs)

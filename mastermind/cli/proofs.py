@@ -238,5 +238,3 @@ def _write(path: Path, content: Any) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
     temporary.replace(path)
-
-

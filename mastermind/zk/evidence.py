@@ -247,9 +247,7 @@ def parse_json(data: bytes, *, max_bytes: int = MAX_BYTES) -> Any:
     if len(data) > max_bytes:
         raise ValueError(f"more than {max_bytes} bytes")
     try:
-        return json.loads(
-            data, object_pairs_hook=unique, parse_float=refuse, parse_constant=refuse, parse_int=integer
-        )
+        return json.loads(data, object_pairs_hook=unique, parse_float=refuse, parse_constant=refuse, parse_int=integer)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
 
@@ -265,9 +263,7 @@ class _Reader:
     def __init__(self, error: type[MalformedProofError] | type[MalformedKeyError]) -> None:
         self._error = error
 
-    def fields(
-        self, data: object, what: str, required: Set[str], optional: Set[str] = frozenset()
-    ) -> dict[str, Any]:
+    def fields(self, data: object, what: str, required: Set[str], optional: Set[str] = frozenset()) -> dict[str, Any]:
         if not isinstance(data, dict):
             raise self._error(f"the {what} is not a JSON object", field=what)
         for name in sorted(required - data.keys()):

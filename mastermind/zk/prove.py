@@ -100,7 +100,9 @@ def _checked(
     if public_signals != circuit.spec.public_signals(values):
         raise ProofSelfCheckError(f"the proof of {circuit.spec.name} is about other public signals than asked")
     if not _VERIFIER.verify(circuit.verifying_key, public_signals, proof):
-        raise ProofSelfCheckError(f"the new proof of {circuit.spec.name} does not verify: its files do not fit together")
+        raise ProofSelfCheckError(
+            f"the new proof of {circuit.spec.name} does not verify: its files do not fit together"
+        )
     return ProvedStatement(public_signals, proof)
 
 

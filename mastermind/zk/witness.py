@@ -108,7 +108,14 @@ class WitnessCalculator:
             imports.append(wasmtime.Func(store, item.type, handlers.get(item.name, _ignore)))
         instance = wasmtime.Instance(store, self._module, imports)
         exports = instance.exports(store)
-        for name in ("init", "setInputSignal", "getInputSignalSize", "getWitnessSize", "getInputSize", "getMessageChar"):
+        for name in (
+            "init",
+            "setInputSignal",
+            "getInputSignalSize",
+            "getWitnessSize",
+            "getInputSize",
+            "getMessageChar",
+        ):
             call[name] = exports[name]
         memory = exports["memory"]
         assert isinstance(memory, wasmtime.Memory)
