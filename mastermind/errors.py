@@ -10,8 +10,13 @@
     |   |-- MalformedProofError             a proof or public signals that are not well formed
     |   |-- MalformedKeyError               a verifying key that is not well formed
     |   |   `-- InsecureKeyError            ... or that makes every statement provable
+    |   |-- MalformedEvidenceError          a transcript, certificate or reveal that is not well formed
+    |   |-- SecretFileError                 a secret file: readable by others, damaged, wrong passphrase
     |   |-- WrongKeySetError
     |   `-- InvalidArtifactError            a file that is not what its manifest says
+    |-- GameError                           the game says no
+    |   |-- RefusedStepError                a step that does not fit the state; `refusal` names why
+    |   `-- RejectedEvidenceError           a transcript, certificate or reveal that shows nothing; step and reason
     |-- ToolchainError                      something outside failed
     |   |-- ToolNotFoundError
     |   |-- ToolTimeoutError
@@ -83,6 +88,22 @@ class InsecureKeyError(MalformedKeyError):
     """A key whose phase 2 was skipped: anyone can prove anything under it."""
 
 
+class MalformedEvidenceError(InvalidInputError):
+    """A transcript, certificate or reveal that is not well formed; `field` names the part."""
+
+    def __init__(self, message: str, *, field: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class SecretFileError(InvalidInputError):
+    """A player's or a game's secret file that cannot be used; `path` names it."""
+
+    def __init__(self, message: str, *, path: Path) -> None:
+        super().__init__(message)
+        self.path = path
+
+
 class WrongKeySetError(InvalidInputError):
     """Evidence made under other keys than the ones at hand."""
 
@@ -93,6 +114,30 @@ class InvalidArtifactError(InvalidInputError):
     def __init__(self, message: str, *, path: Path) -> None:
         super().__init__(message)
         self.path = path
+
+
+class GameError(MastermindError):
+    """Well-formed, but not so under the rules of the game."""
+
+
+class RefusedStepError(GameError):
+    """A step that the state of the game does not allow; `refusal` names the reason."""
+
+    def __init__(self, message: str, *, refusal: str) -> None:
+        super().__init__(message)
+        self.refusal = refusal
+
+
+class RejectedEvidenceError(GameError):
+    """Evidence that does not show what it claims.
+
+    `step` is the index of the bad step of a transcript, from 0 (None: the whole), `reason` says why.
+    """
+
+    def __init__(self, message: str, *, reason: str, step: int | None = None) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.step = step
 
 
 class ToolchainError(MastermindError):

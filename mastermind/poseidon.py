@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from operator import add, mul
 
 from mastermind.field import MODULUS, require_field_element
 
@@ -28,22 +29,22 @@ def poseidon(*inputs: int) -> int:
     """
     for index, value in enumerate(inputs):
         require_field_element(value, f"Poseidon input {index}")
-    round_constants, matrix = _parameters(len(inputs))
-    width = len(inputs) + 1
+    rounds, matrix = _parameters(len(inputs))
     state = [0, *inputs]
-    rounds = FULL_ROUNDS + PARTIAL_ROUNDS[len(inputs)]
-    for index in range(rounds):
-        state = [(x + c) % MODULUS for x, c in zip(state, round_constants[index * width :], strict=False)]
-        full = index < FULL_ROUNDS // 2 or index >= rounds - FULL_ROUNDS // 2
-        for place in range(width if full else 1):
-            state[place] = pow(state[place], 5, MODULUS)
-        state = [sum(m * x for m, x in zip(row, state, strict=True)) % MODULUS for row in matrix]
+    last_full = len(rounds) - FULL_ROUNDS // 2
+    for index, constants in enumerate(rounds):
+        state = list(map(add, state, constants))
+        full = index < FULL_ROUNDS // 2 or index >= last_full
+        for place in range(len(state) if full else 1):
+            square = state[place] * state[place] % MODULUS
+            state[place] = square * square % MODULUS * state[place] % MODULUS
+        state = [sum(map(mul, row, state)) % MODULUS for row in matrix]
     return state[0]
 
 
 @cache
-def _parameters(input_count: int) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
-    """Return the round constants, one run of `width` per round, and the mixing matrix by rows."""
+def _parameters(input_count: int) -> tuple[tuple[tuple[int, ...], ...], tuple[tuple[int, ...], ...]]:
+    """Return the constants of each round, and the mixing matrix by rows."""
     width = input_count + 1
     partial_rounds = PARTIAL_ROUNDS[input_count]
     bits = _grain_bits(width, partial_rounds)
@@ -62,7 +63,8 @@ def _parameters(input_count: int) -> tuple[tuple[int, ...], tuple[tuple[int, ...
     # A Cauchy matrix, 1 / (x_i + y_j). The script draws again on a collision; for these widths none occurs.
     points = [take() % MODULUS for _ in range(2 * width)]
     matrix = tuple(tuple(pow(x + y, -1, MODULUS) for y in points[width:]) for x in points[:width])
-    return tuple(constants), matrix
+    rounds = tuple(tuple(constants[at : at + width]) for at in range(0, len(constants), width))
+    return rounds, matrix
 
 
 def _grain_bits(width: int, partial_rounds: int) -> Iterator[int]:

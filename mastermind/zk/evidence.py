@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -170,6 +170,11 @@ class VerifyingKey:
     def digest(self) -> str:
         """SHA-256 of the canonical JSON, in hex: the same for the same key, whoever wrote its file."""
         return hashlib.sha256(canonical_json(self.to_json())).hexdigest()
+
+
+def key_set_id(keys: Mapping[str, VerifyingKey]) -> str:
+    """SHA-256 over verifying keys by circuit name, in hex: equal exactly when names and keys are."""
+    return hashlib.sha256(canonical_json({name: key.digest for name, key in keys.items()})).hexdigest()
 
 
 def require_contribution(gamma: G2Point, delta: G2Point) -> None:
