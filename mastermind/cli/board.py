@@ -6,17 +6,72 @@ from collections.abc import Sequence
 
 import click
 
-from mastermind.rules import Clue, Rules
+from mastermind.errors import InvalidCodeError
+from mastermind.game.steps import GameState
+from mastermind.rules import Clue, Code, Rules
 
 #: Terminal colours by peg colour; beyond these the number alone tells.
 _COLOURS = ("red", "green", "yellow", "blue", "magenta", "cyan", "white", "bright_red")
 
 
+def show_peg(peg: int, width: int = 1) -> str:
+    """A peg as a coloured number."""
+    return click.style(f"{peg:>{width}}", fg=_COLOURS[peg % len(_COLOURS)], bold=True)
+
+
 def show_code(code: Sequence[int]) -> str:
-    """A code as numbers on coloured pegs."""
-    return " ".join(click.style(f"{peg}", fg=_COLOURS[peg % len(_COLOURS)], bold=True) for peg in code)
+    """A code as coloured numbers."""
+    return " ".join(show_peg(peg) for peg in code)
+
+
+def read_code(rules: Rules, words: Sequence[str], what: str) -> Code:
+    """Read a code as people type it: `5 7 2 6`, `5,7,2,6` or `5726` (colours of one digit).
+
+    Raises:
+        InvalidCodeError: it is not a legal code; the message repeats nothing of it.
+    """
+    text = " ".join(words).replace(",", " ")
+    parts = text.split()
+    if len(parts) == 1 and rules.pegs > 1 and rules.colours <= 10:
+        parts = list(parts[0])
+    if not all(part.isascii() and part.isdecimal() and len(part) <= 3 for part in parts):
+        raise InvalidCodeError(f"the {what} must be {rules.pegs} numbers of 0 .. {rules.colours - 1}")
+    return rules.require_code([int(part) for part in parts], what)
 
 
 def show_clue(rules: Rules, clue: Clue) -> str:
     """A clue as dark pegs (right place), light pegs (elsewhere) and dots."""
     return "●" * clue.hits + "○" * clue.blows + "·" * (rules.pegs - sum(clue))
+
+
+def show_board(state: GameState) -> list[str]:
+    """The lines of a board: newest guess on top, empty rows for attempts that are left."""
+    rules = state.rules
+    width = len(str(rules.colours - 1))
+    lines = []
+    for turn in reversed(range(rules.attempts)):
+        if turn < len(state.guesses):
+            row = " ".join(show_peg(peg, width) for peg in state.guesses[turn])
+            answer = show_clue(rules, state.clues[turn]) if turn < len(state.clues) else "?"
+        else:
+            row, answer = " ".join("." * width for _ in range(rules.pegs)), ""
+        lines.append(f"  {turn + 1:>2}  {row}   {answer}".rstrip())
+    return lines
+
+
+def show_status(state: GameState) -> str:
+    """What the game waits for, or who has won, in one sentence."""
+    left = state.rules.attempts - len(state.guesses)
+    match state.next_step:
+        case None if state.winner == "breaker":
+            return f"The breaker has won, in {len(state.guesses)} guesses."
+        case None:
+            return "The master has won: the attempts are used up."
+        case "open_game":
+            return "The game is not open yet."
+        case "join_game":
+            return "Waiting for a breaker to join."
+        case "make_guess":
+            return f"The breaker is to guess; {left} attempts are left."
+        case "give_clue":
+            return "The master is to answer."

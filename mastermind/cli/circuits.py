@@ -65,7 +65,7 @@ def build(
                 f"{rules.name}: {', '.join(key_set.circuits)} built; {key_set.status} keys, key set {key_set.id[:16]}"
             )
     if as_json:
-        print_json([_key_set_json(key_set) for key_set in key_sets])
+        print_json([key_set_json(key_set) for key_set in key_sets])
 
 
 @click.command(epilog=EXIT_CODES)
@@ -89,7 +89,7 @@ def circuits(as_json: bool, store: ArtifactStore) -> None:
             damaged.append((name, str(error)))
     if as_json:
         print_json(
-            [_key_set_json(key_set) for key_set in key_sets]
+            [key_set_json(key_set) for key_set in key_sets]
             + [{"rules": name, "error": message} for name, message in damaged]
         )
         return
@@ -137,7 +137,7 @@ def tools(as_json: bool, store: ArtifactStore) -> None:
     click.echo(f"Node {MINIMUM_NODE} or newer: yes")
 
 
-def _key_set_json(key_set: KeySet) -> dict[str, Any]:
+def key_set_json(key_set: KeySet) -> dict[str, Any]:
     rules = Rules.parse(key_set.name)
     return {
         "rules": rules.name,

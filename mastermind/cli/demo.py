@@ -1,27 +1,26 @@
-"""`mastermind demo`: a whole game before one's eyes, every answer proved and verified."""
+"""`mastermind demo`: a whole game before one's eyes, every step proved and verified, down to the certificate."""
 
 from __future__ import annotations
 
 import itertools
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 
 import click
 
-from mastermind.cli.board import show_clue, show_code
+from mastermind.cli.board import show_clue, show_code, show_status
 from mastermind.cli.options import make_prover, make_verifiers, prover_option, rules_option, verifier_option
-from mastermind.cli.output import ACCEPTED, EXIT_CODES, REJECTED, ProgressLine, command_errors, store_option
-from mastermind.field import random_field_element
-from mastermind.game.circuits import give_clue_inputs, open_game_inputs, random_salt, specs
-from mastermind.packing import unpack_clue
+from mastermind.cli.output import ACCEPTED, EXIT_CODES, ProgressLine, command_errors, store_option
+from mastermind.game.circuits import specs
+from mastermind.game.play import Table
+from mastermind.game.secret_files import GameSecret, PlayerKey
+from mastermind.game.steps import GameState
+from mastermind.game.transcript import Transcript
 from mastermind.rules import Code, Rules
-from mastermind.zk.artifacts import ArtifactStore, BuiltCircuit
-from mastermind.zk.prove import Prover, self_test
+from mastermind.zk.artifacts import ArtifactStore
+from mastermind.zk.prove import self_test
 from mastermind.zk.verify import Verifier
-
-#: Shows what the public signals of a step say.
-ShowResult = Callable[[tuple[int, ...]], str]
 
 
 @click.command(epilog=EXIT_CODES)
@@ -32,91 +31,95 @@ ShowResult = Callable[[tuple[int, ...]], str]
 @store_option
 @command_errors
 def demo(rules: Rules, seed: int | None, prover_name: str, verifier_name: str, store: ArtifactStore) -> None:
-    """Play a game with a real proof for every answer, and verify each one.
+    """Play a whole game with a real proof for every step, and verify each one.
 
     \b
     Examples:
       mastermind demo
       mastermind demo --rules classic --seed 7 --verifier all
     """
-    specifications = specs(rules)
-    key_set = store.build_key_set(rules.spelling, specifications, self_test, progress=ProgressLine())
-    prover = make_prover(prover_name, store)
-    verifiers = make_verifiers(verifier_name, store)
-    table = _Table(prover, verifiers)
-
+    key_set = store.build_key_set(rules.spelling, specs(rules), self_test, progress=ProgressLine())
+    table = Table(rules, key_set, make_prover(prover_name, store))
+    show = _Demonstration(table, make_verifiers(verifier_name, store))
+    master, breaker = PlayerKey.new(), PlayerKey.new()
     # The board may repeat; what hides the secret never does.
     choice = random.Random(seed) if seed is not None else random.SystemRandom()  # noqa: S311
     codes = _all_codes(rules)
     secret = choice.choice(codes)
-    salt, key, game_id = random_salt(), random_field_element(), random_field_element()
 
     click.echo(
         f"\n{rules.name}: {rules.pegs} pegs, {rules.colours} colours, {'' if rules.repeats else 'no '}repeats, "
         f"{rules.attempts} attempts, {rules.code_count:,} codes. {key_set.status.capitalize()} keys.\n"
     )
-    width = 2 * rules.pegs - 1
-    table.step(
-        f"secret    {'? ' * rules.pegs:<{width}}",
-        key_set["open_game"],
-        open_game_inputs(rules, secret, salt, key),
-        lambda _: " " * rules.pegs,
-    )
-    solved = False
-    for turn in range(rules.attempts):
+    kept: list[GameSecret] = []
+
+    def open_game() -> Transcript:
+        transcript, opened = table.open_game(master, secret)
+        kept.append(opened)
+        return transcript
+
+    transcript = show.move(open_game, lambda _: "the master commits")
+    transcript = show.move(lambda: table.join_game(transcript, breaker), lambda _: "the breaker joins")
+    while not (state := transcript.state()).over:
         guess = choice.choice(codes)
-        public_signals = table.step(
-            f"guess {turn + 1:>2}  {show_code(guess)} ",
-            key_set["give_clue"],
-            give_clue_inputs(
-                rules, game_id=game_id, turn_count=2 * turn + 2, guess=guess, secret=secret, salt=salt, key=key
-            ),
-            lambda signals: show_clue(rules, unpack_clue(rules, signals[-1])),
+        guessed = show.move(
+            lambda: table.make_guess(transcript, breaker, guess),  # noqa: B023 (called at once)
+            lambda state: f"guess {len(state.guesses):>2}  {show_code(state.guesses[-1])}",
         )
-        # The breaker goes by the public signals of the proof, and by nothing else.
-        clue = unpack_clue(rules, public_signals[-1])
-        solved = clue.hits == rules.pegs
-        if solved:
-            break
+        transcript = show.move(
+            lambda: table.give_clue(guessed, master, kept[-1], kept.append),  # noqa: B023 (called at once)
+            lambda state: f"          {show_clue(rules, state.clues[-1])}",
+        )
+        # The breaker goes by the clue that is proved, and by nothing else.
+        clue = transcript.state().clues[-1]
         codes = [code for code in codes if code != guess and rules.score(code, guess) == clue]
-    click.echo(f"\n{'The breaker' if solved else 'The master'} wins. The secret was {show_code(secret)}.")
-    click.echo(table.summary())
-    raise SystemExit(ACCEPTED if table.accepted else REJECTED)
+
+    click.echo(f"\n{show_status(state)} The secret was {show_code(secret)}.")
+    click.echo(show.summary())
+    start = time.perf_counter()
+    certificate = table.certify(transcript, master, kept[-1])
+    made = time.perf_counter()
+    for verifier in show.verifiers:
+        certificate.verify(table.keys, verifier)
+    click.echo(
+        f"Certificate of the whole game: made in {(made - start) * 1000:.0f} ms, "
+        f"verified in {(time.perf_counter() - made) * 1000:.1f} ms: accepted"
+    )
+    raise SystemExit(ACCEPTED)
 
 
-class _Table:
-    """Proves, verifies and prints one row per step."""
+class _Demonstration:
+    """Makes moves, verifies their proofs and prints a row for each. A proof that fails ends the demonstration."""
 
-    def __init__(self, prover: Prover, verifiers: Sequence[Verifier]) -> None:
-        self._prover = prover
-        self._verifiers = verifiers
-        self._prove_s: list[float] = []
-        self._verify_s: list[float] = []
-        self.accepted = True
+    def __init__(self, table: Table, verifiers: list[Verifier]) -> None:
+        self._table = table
+        self.verifiers = verifiers
+        self._made_s: list[float] = []
+        self._verified_s: list[float] = []
 
-    def step(
-        self, what: str, circuit: BuiltCircuit, inputs: Mapping[str, object], result: ShowResult
-    ) -> tuple[int, ...]:
-        """Prove and verify one statement, print its row, and return its public signals."""
+    def move(self, make: Callable[[], Transcript], what: Callable[[GameState], str]) -> Transcript:
+        """Make a move and verify its proof. Raises RejectedEvidenceError."""
         start = time.perf_counter()
-        proved = self._prover.prove(circuit, inputs)
-        self._prove_s.append(time.perf_counter() - start)
-        start = time.perf_counter()
-        verdicts = [v.verify(circuit.verifying_key, proved.public_signals, proved.proof) for v in self._verifiers]
-        self._verify_s.append(time.perf_counter() - start)
-        self.accepted = self.accepted and all(verdicts)
+        transcript = make()
+        made = time.perf_counter()
+        for verifier in self.verifiers:
+            state = transcript.verify(self._table.keys, verifier, since=len(transcript.steps) - 1)
+        self._made_s.append(made - start)
+        self._verified_s.append(time.perf_counter() - made)
+        text = what(state)
+        padding = " " * (22 - len(click.unstyle(text)))
         click.echo(
-            f"{what}  {result(proved.public_signals)}  proved {self._prove_s[-1] * 1000:6.1f} ms, "
-            f"verified {self._verify_s[-1] * 1000:6.1f} ms: {'accepted' if all(verdicts) else 'REJECTED'}"
+            f"{text}{padding} made in {self._made_s[-1] * 1000:6.0f} ms, "
+            f"verified in {self._verified_s[-1] * 1000:6.1f} ms: accepted"
         )
-        return proved.public_signals
+        return transcript
 
     def summary(self) -> str:
-        """One line about all steps."""
-        names = ", ".join(verifier.name for verifier in self._verifiers)
+        """One line about all moves."""
+        names = ", ".join(verifier.name for verifier in self.verifiers)
         return (
-            f"{len(self._prove_s)} proofs by {self._prover.name} in {sum(self._prove_s):.2f} s, "
-            f"verified by {names} in {sum(self._verify_s):.2f} s."
+            f"{len(self._made_s)} proved steps in {sum(self._made_s):.2f} s (each checks all before it), "
+            f"verified by {names} in {sum(self._verified_s):.2f} s."
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from mastermind.cli import circuits, demo, proofs, rules
+from mastermind.cli import circuits, demo, games, keys, players, proofs, rules
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -29,4 +29,7 @@ main.add_command(circuits.tools)
 main.add_command(proofs.sample)
 main.add_command(proofs.prove)
 main.add_command(proofs.verify)
+main.add_command(players.player)
+main.add_command(games.game)
+main.add_command(keys.keys)
 main.add_command(demo.demo)

@@ -15,7 +15,7 @@ from mastermind.zk.tools import Toolchain
 from mastermind.zk.verify import VERIFIER_NAMES, NativeVerifier, ReferenceVerifier, SnarkjsVerifier, Verifier
 
 
-class RulesType(click.ParamType):
+class RulesType(click.ParamType[Rules]):
     """Rules by name (`classic`) or spelled (`4x6r10`)."""
 
     name = "rules"

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import click
 
-from mastermind.errors import InvalidInputError, MastermindError
+from mastermind.errors import GameError, InvalidInputError, MastermindError
 from mastermind.sources import circuits_dir
 from mastermind.zk.artifacts import ArtifactStore
 
@@ -27,7 +27,10 @@ R = TypeVar("R")
 
 
 def command_errors(function: Callable[P, R]) -> Callable[P, R]:
-    """Turn the package's errors into one sentence and an exit code: 2 for bad input, 3 for the rest."""
+    """Turn the package's errors into one sentence and an exit code.
+
+    1 for what the game or a proof says no to, 2 for bad input, 3 for a tool that failed.
+    """
 
     @wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -35,6 +38,8 @@ def command_errors(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
         except InvalidInputError as error:
             fail(str(error), BAD_INPUT)
+        except GameError as error:
+            fail(f"rejected: {error}", REJECTED)
         except MastermindError as error:
             fail(str(error), TOOL_FAILURE)
         except OSError as error:

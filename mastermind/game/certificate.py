@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mastermind.errors import InvalidInputError, MalformedEvidenceError, RejectedEvidenceError
+from mastermind.errors import InvalidInputError, RejectedEvidenceError
 from mastermind.game.steps import GameState, game_id
 from mastermind.game.transcript import (
     VerifyingKeys,

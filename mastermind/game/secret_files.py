@@ -248,7 +248,7 @@ def _write_over(path: Path, document: dict[str, Any]) -> None:
             file.write("\n")
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise

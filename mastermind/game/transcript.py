@@ -284,7 +284,7 @@ def write_json(path: Path, content: Any) -> None:
         umask = os.umask(0)
         os.umask(umask)
         Path(temporary).chmod(0o666 & ~umask)
-        os.replace(temporary, path)
+        Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise

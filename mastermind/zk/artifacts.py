@@ -6,6 +6,7 @@
       artifacts/   one folder per built circuit, named by the SHA-256 of its manifest; never changed
       recipes/     what was built from what: recipe digest -> artifact
       key_sets/    what is in use: name -> artifacts of its circuits
+      known/       every key set there has been: key set id -> the same
       locks/ tmp/
 
 A *recipe* is all that decides a circuit's constraints and the form of its keys: rendered sources, compiler, options,
@@ -32,7 +33,7 @@ from filelock import FileLock
 from mastermind.errors import InvalidArtifactError, InvalidInputError, WrongKeySetError
 from mastermind.zk.circuit import CircuitSpec
 from mastermind.zk.compile import OPTIONS, compile_circuit
-from mastermind.zk.evidence import VerifyingKey, canonical_json, parse_json
+from mastermind.zk.evidence import VerifyingKey, canonical_json, key_set_id, parse_json
 from mastermind.zk.phase1 import Phase1, development_phase1
 from mastermind.zk.progress import Progress, silent
 from mastermind.zk.r1cs import R1cs
@@ -136,8 +137,12 @@ class KeySet:
     @cached_property
     def id(self) -> str:
         """SHA-256 over the verifying keys, in hex: equal exactly when all of them are."""
-        digests = {name: circuit.verifying_key.digest for name, circuit in self.circuits.items()}
-        return hashlib.sha256(canonical_json(digests)).hexdigest()
+        return key_set_id({name: circuit.verifying_key for name, circuit in self.circuits.items()})
+
+    @property
+    def artifacts(self) -> dict[str, str]:
+        """The digests of the artifacts, by circuit name."""
+        return {name: circuit.digest for name, circuit in self.circuits.items()}
 
     @property
     def status(self) -> str:
@@ -160,16 +165,21 @@ class ArtifactStore:
         """Use the folder `home`, which is created when something is built."""
         self.home = home.absolute()
 
-    def load_key_set(self, name: str, specs: Sequence[CircuitSpec]) -> KeySet:
-        """Load a built key set.
+    def load_key_set(self, name: str, specs: Sequence[CircuitSpec], identifier: str | None = None) -> KeySet:
+        """Load the key set in use under a name, or the one of that name with a given key set id.
 
         Raises:
-            WrongKeySetError: it has not been built, or not for these circuits.
+            WrongKeySetError: there is none, or not for these circuits.
             InvalidArtifactError: it is damaged, or the templates have changed since.
         """
-        artifacts = self._key_set_artifacts(name)
+        if identifier is None:
+            artifacts = _circuits(_read_record(self.home / "key_sets" / f"{name}.json"))
+            missing = f"the key set {name} has not been built; run `mastermind build --rules {name}`"
+        else:
+            artifacts = _circuits(_read_record(self.home / "known" / f"{identifier}.json"))
+            missing = f"the key set {identifier[:16]} is not on this machine; import it from whoever has it"
         if artifacts is None or not {spec.name for spec in specs} <= artifacts.keys():
-            raise WrongKeySetError(f"the key set {name} has not been built; run `mastermind build --rules {name}`")
+            raise WrongKeySetError(missing)
         circuits = {}
         for spec in specs:
             circuit = BuiltCircuit.load(self.home / "artifacts" / artifacts[spec.name], spec)
@@ -202,7 +212,7 @@ class ArtifactStore:
         """
         toolchain = Toolchain.install(self.home, progress)
         with FileLock(self._folder("locks") / f"key_set_{name}.lock"):
-            in_use = self._key_set_artifacts(name) or {}
+            in_use = _circuits(_read_record(self.home / "key_sets" / f"{name}.json")) or {}
 
             def build(spec: CircuitSpec) -> BuiltCircuit:
                 return self._build(spec, toolchain, in_use.get(spec.name), self_test, phase1, force, progress)
@@ -210,10 +220,28 @@ class ArtifactStore:
             with ThreadPoolExecutor(max_workers=max(1, min(len(specs), os.cpu_count() or 1))) as pool:
                 built = list(pool.map(build, specs))
             key_set = KeySet(name, {circuit.spec.name: circuit for circuit in built})
-            artifacts = {circuit: built.digest for circuit, built in key_set.circuits.items()}
-            if artifacts != in_use:
-                self._write(self._folder("key_sets") / f"{name}.json", {"format": FORMAT, "circuits": artifacts})
+            if key_set.artifacts != in_use:
+                self.use(key_set)
         return key_set
+
+    def use(self, key_set: KeySet) -> None:
+        """Put a key set whose artifacts are in the store into use under its name."""
+        record = {"format": FORMAT, "circuits": key_set.artifacts}
+        self._write(self._folder("known") / f"{key_set.id}.json", record)
+        self._write(self._folder("key_sets") / f"{key_set.name}.json", record)
+
+    def add(self, folder: Path, spec: CircuitSpec) -> BuiltCircuit:
+        """Move a complete artifact from elsewhere into the store, after checking all of it.
+
+        Raises:
+            InvalidArtifactError, InsecureKeyError: it is not whole, or its key is not safe.
+        """
+        circuit = BuiltCircuit.load(folder, spec)
+        target = self._folder("artifacts") / circuit.digest
+        if not target.is_dir():
+            folder.chmod(0o755)
+            folder.rename(target)
+        return BuiltCircuit.load(target, spec)
 
     def _build(
         self,
@@ -240,16 +268,14 @@ class ArtifactStore:
                 shutil.rmtree(leftover, ignore_errors=True)
             temporary = Path(tempfile.mkdtemp(prefix=f"{recipe}-", dir=self._folder("tmp")))
             try:
-                built = self._make(spec, rendered, recipe, toolchain, temporary, phase1, progress)
+                made = self._make(spec, rendered, recipe, toolchain, temporary, phase1, progress)
                 progress(f"{spec.name}: proving and verifying once")
-                self_test(built)
-                target = self._folder("artifacts") / built.digest
-                temporary.chmod(0o755)
-                temporary.rename(target)
+                self_test(made)
+                built = self.add(temporary, spec)
             finally:
                 shutil.rmtree(temporary, ignore_errors=True)
             self._write(index, {"format": FORMAT, "artifact": built.digest})
-        return BuiltCircuit.load(target, spec)
+        return built
 
     def _make(
         self,
@@ -322,10 +348,6 @@ class ArtifactStore:
         record = _read_record(index)
         return None if record is None else str(record["artifact"])
 
-    def _key_set_artifacts(self, name: str) -> dict[str, str] | None:
-        record = _read_record(self.home / "key_sets" / f"{name}.json")
-        return None if record is None else {str(key): str(value) for key, value in record["circuits"].items()}
-
     def _folder(self, name: str) -> Path:
         folder = self.home / name
         folder.mkdir(parents=True, exist_ok=True)
@@ -397,6 +419,10 @@ def _read_record(path: Path) -> dict[str, Any] | None:
         return record if record["format"] == FORMAT else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def _circuits(record: dict[str, Any] | None) -> dict[str, str] | None:
+    return None if record is None else {str(name): str(digest) for name, digest in record["circuits"].items()}
 
 
 def _sha256(path: Path) -> str:

@@ -1,0 +1,111 @@
+"""`mastermind keys`: key sets travel as one file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from mastermind.cli.circuits import key_set_json
+from mastermind.cli.options import READABLE_FILE, rules_option
+from mastermind.cli.output import EXIT_CODES, command_errors, json_option, print_json, store_option
+from mastermind.game.circuits import specs
+from mastermind.rules import Rules
+from mastermind.zk.archive import export_key_set, import_key_set
+from mastermind.zk.artifacts import ArtifactStore
+from mastermind.zk.circuit import CircuitSpec
+
+
+@click.group()
+def keys() -> None:
+    """Show, export and import key sets. Two players need the same one.
+
+    \b
+    Examples:
+      mastermind keys show --rules classic
+      mastermind keys export --rules classic classic.keys
+      mastermind keys import classic.keys
+    """
+
+
+@keys.command(epilog=EXIT_CODES)
+@rules_option
+@json_option
+@store_option
+@command_errors
+def show(rules: Rules, as_json: bool, store: ArtifactStore) -> None:
+    """Show the key set in use for some rules: its id, its keys and where they come from.
+
+    \b
+    Example:
+      mastermind keys show --rules classic
+    """
+    key_set = store.load_key_set(rules.spelling, specs(rules))
+    if as_json:
+        print_json(key_set_json(key_set))
+        return
+    click.echo(f"key set  {key_set.id}")
+    click.echo(f"rules    {rules.name} ({rules.spelling})")
+    click.echo(f"status   {_status(key_set.status)}")
+    for name, circuit in key_set.circuits.items():
+        click.echo(f"  {name:<14}{circuit.verifying_key.digest}")
+        phase1 = circuit.manifest["setup"]["phase1"]
+        contributions = ", ".join(
+            "a beacon" if entry["beacon"] else repr(entry["name"])
+            for entry in circuit.manifest["setup"]["contributions"]
+        )
+        click.echo(f"  {'':<14}phase 1 {phase1['origin']}, 2^{phase1['power']}; phase 2 by {contributions}")
+
+
+@keys.command("export", epilog=EXIT_CODES)
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@rules_option
+@json_option
+@store_option
+@command_errors
+def export_(file: Path, rules: Rules, as_json: bool, store: ArtifactStore) -> None:
+    """Write the key set in use for some rules to a new FILE.
+
+    \b
+    Example:
+      mastermind keys export --rules classic classic.keys
+    """
+    key_set = store.load_key_set(rules.spelling, specs(rules))
+    export_key_set(key_set, file)
+    if as_json:
+        print_json({"file": str(file), "key_set_id": key_set.id, "bytes": file.stat().st_size})
+    else:
+        click.echo(f"{file}: key set {key_set.id}, {file.stat().st_size / 1e6:.1f} MB")
+
+
+@keys.command("import", epilog=EXIT_CODES)
+@click.argument("file", type=READABLE_FILE)
+@json_option
+@store_option
+@command_errors
+def import_(file: Path, as_json: bool, store: ArtifactStore) -> None:
+    """Take a key set from FILE and use it. Every file in it is checked first.
+
+    Compare the id with that of the other player. Keys are only as good as their maker's word: whoever made
+    development keys can prove false statements with them.
+
+    \b
+    Example:
+      mastermind keys import classic.keys
+    """
+    key_set, replaced = import_key_set(store, file, _specs_of)
+    if as_json:
+        print_json({"key_set_id": key_set.id, "rules": key_set.name, "status": key_set.status, "replaced": replaced})
+        return
+    click.echo(f"{Rules.parse(key_set.name).name}: key set {key_set.id} is now in use ({_status(key_set.status)})")
+    if replaced:
+        click.echo("The one used before is kept for the games begun with it.")
+
+
+def _specs_of(name: str) -> Sequence[CircuitSpec]:
+    return specs(Rules.parse(name))
+
+
+def _status(status: str) -> str:
+    return status if status == "ceremony" else "development: whoever made the keys can prove anything"

@@ -1,0 +1,150 @@
+"""Key sets as one file, to be carried to another machine.
+
+Keys are made once and distributed: whoever makes new ones plays another game. The archive is a ZIP with
+`key_set.json` and the artifacts of the key set. On import nothing is believed: every name must be one that the
+manifests list, every file is checked by SHA-256, sizes are bounded, the artifacts must be those of *our* circuits
+(rendered from the same templates), and the keys must have a phase 2.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from mastermind.errors import InvalidArtifactError, InvalidInputError
+from mastermind.zk.artifacts import FORMAT, MANIFEST, ArtifactStore, BuiltCircuit, KeySet
+from mastermind.zk.circuit import CircuitSpec
+from mastermind.zk.evidence import parse_json
+
+INDEX = "key_set.json"
+#: A key set of the largest rules takes some 20 MB; one circuit file some MB.
+MAX_FILE_BYTES = 1 << 28
+MAX_FILES = 1 << 10
+
+# Equal archives for equal key sets: ZIP wants a time, and this is the earliest it has.
+_TIME = (1980, 1, 1, 0, 0, 0)
+
+
+def export_key_set(key_set: KeySet, path: Path) -> None:
+    """Write a key set to a new archive.
+
+    Raises:
+        InvalidInputError: the file exists.
+    """
+    index = {"format": FORMAT, "name": key_set.name, "key_set_id": key_set.id, "circuits": key_set.artifacts}
+    try:
+        with zipfile.ZipFile(path, "x", zipfile.ZIP_DEFLATED) as archive:
+            _add(archive, INDEX, json.dumps(index, indent=1, sort_keys=True).encode())
+            for circuit in key_set.circuits.values():
+                for name in sorted([MANIFEST, *circuit.manifest["files"]]):
+                    _add(archive, f"{circuit.digest}/{name}", (circuit.folder / name).read_bytes())
+    except FileExistsError as error:
+        raise InvalidInputError(f"{path} exists") from error
+
+
+def import_key_set(
+    store: ArtifactStore, path: Path, specs_of: Callable[[str], Sequence[CircuitSpec]]
+) -> tuple[KeySet, bool]:
+    """Take a key set from an archive into the store and put it into use.
+
+    `specs_of` gives the circuits that a key set of some name must have; it raises for a name it does not know.
+
+    Returns:
+        The key set, and whether another one of that name had been in use before.
+
+    Raises:
+        InvalidArtifactError: not such an archive, damaged, of other circuits, or not the key set it says it is.
+        InsecureKeyError: a key in it has no phase 2.
+    """
+    store.home.mkdir(parents=True, exist_ok=True)
+    try:
+        with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory(dir=store.home) as temporary:
+            entries = archive.infolist()
+            if len(entries) > MAX_FILES or len({entry.filename for entry in entries}) != len(entries):
+                raise InvalidArtifactError(f"{path} is not a key set: too many files, or one twice", path=path)
+            name, identifier, artifacts = _read_index(archive, path)
+            specs = {spec.name: spec for spec in specs_of(name)}
+            if specs.keys() != artifacts.keys():
+                raise InvalidArtifactError(f"{path} does not hold the circuits of {name}", path=path)
+            expected = {INDEX}
+            for name_in_set, digest in artifacts.items():
+                expected |= _extract(archive, path, digest, Path(temporary) / name_in_set)
+            unexpected = {entry.filename for entry in entries} - expected
+            if unexpected:
+                raise InvalidArtifactError(f"{path} holds a file that belongs to nothing", path=path)
+            # First all checks, then all moves: a bad archive leaves nothing behind.
+            loaded = {circuit: BuiltCircuit.load(Path(temporary) / circuit, specs[circuit]) for circuit in artifacts}
+            for circuit in loaded.values():
+                circuit.require_current()
+            found = KeySet(name, loaded)
+            if found.artifacts != artifacts or found.id != identifier:
+                raise InvalidArtifactError(
+                    f"{path} says it is key set {identifier[:16]}; what is in it is {found.id[:16]}", path=path
+                )
+            circuits = {circuit: store.add(Path(temporary) / circuit, specs[circuit]) for circuit in artifacts}
+    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError) as error:
+        raise InvalidArtifactError(f"{path} cannot be read as a key set: {error}", path=path) from error
+    key_set = KeySet(name, circuits)
+    try:
+        replaced = store.load_key_set(name, list(specs.values())).id != key_set.id
+    except InvalidInputError:
+        replaced = False
+    store.use(key_set)
+    return key_set, replaced
+
+
+def _read_index(archive: zipfile.ZipFile, path: Path) -> tuple[str, str, dict[str, str]]:
+    try:
+        index: Any = parse_json(_read(archive, INDEX, path))
+        name, identifier, circuits = index["name"], index["key_set_id"], index["circuits"]
+        well_formed = index["format"] == FORMAT and isinstance(name, str) and isinstance(identifier, str)
+        well_formed = well_formed and all(
+            isinstance(key, str) and isinstance(value, str) and len(value) == 64 and value.isalnum()
+            for key, value in circuits.items()
+        )
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        if isinstance(error, InvalidArtifactError):
+            raise
+        raise InvalidArtifactError(f"{path} has no readable {INDEX}", path=path) from error
+    if not well_formed:
+        raise InvalidArtifactError(f"{path} has a malformed {INDEX}", path=path)
+    return name, identifier, dict(circuits)
+
+
+def _extract(archive: zipfile.ZipFile, path: Path, digest: str, folder: Path) -> set[str]:
+    """Write the files of one artifact, as its manifest lists them, and return their names in the archive."""
+    folder.mkdir()
+    data = _read(archive, f"{digest}/{MANIFEST}", path)
+    (folder / MANIFEST).write_bytes(data)
+    try:
+        names = [str(name) for name in parse_json(data)["files"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InvalidArtifactError(f"{path} has a damaged manifest", path=path) from error
+    for name in names:
+        target = folder / name
+        if not target.resolve().is_relative_to(folder.resolve()):
+            raise InvalidArtifactError(f"{path} lists a file outside its folder", path=path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(_read(archive, f"{digest}/{name}", path))
+    return {f"{digest}/{name}" for name in (MANIFEST, *names)}
+
+
+def _read(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
+    try:
+        with archive.open(name) as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except KeyError as error:
+        raise InvalidArtifactError(f"{path} has no {name}", path=path) from error
+    if len(data) > MAX_FILE_BYTES:
+        raise InvalidArtifactError(f"{name} in {path} is too large", path=path)
+    return data
+
+
+def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
+    info = zipfile.ZipInfo(name, _TIME)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    archive.writestr(info, data)
