@@ -220,7 +220,7 @@ class ArtifactStore:
             with ThreadPoolExecutor(max_workers=max(1, min(len(specs), os.cpu_count() or 1))) as pool:
                 built = list(pool.map(build, specs))
             key_set = KeySet(name, {circuit.spec.name: circuit for circuit in built})
-            if key_set.artifacts != in_use:
+            if key_set.artifacts != in_use or not (self.home / "known" / f"{key_set.id}.json").is_file():
                 self.use(key_set)
         return key_set
 

@@ -147,7 +147,7 @@ def read_power(path: Path) -> int:
     header = file.read(1, limit_bytes=64)
     if len(header) != 44 or header[:36] != struct.pack("<I", 32) + COORDINATE_MODULUS.to_bytes(32, "little"):
         raise InvalidArtifactError(f"{path.name} is not a phase-1 file over BN254", path=path)
-    power, _ = struct.unpack_from("<II", header, 36)
+    power: int = struct.unpack_from("<I", header, 36)[0]
     if not 1 <= power <= MAX_POWER:
         raise InvalidArtifactError(f"{path.name} has the power {power}", path=path)
     points, lagrange_points = 1 << power, (1 << power + 1) - 1

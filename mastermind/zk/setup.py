@@ -1,14 +1,15 @@
 """Phase 2 of the trusted setup for one circuit, through snarkjs.
 
-A key is made by `groth16 setup`, one contribution with entropy from the system, and a beacon; then the whole chain
-is verified from the constraints up. `groth16 setup` alone leaves delta equal to gamma, under which every false
-statement verifies: such a key never leaves this module.
+A key is made by setup, one contribution with entropy from the system, and a beacon; then the whole chain is verified
+from the constraints up (`phase2.mjs`). Setup alone leaves delta equal to gamma, under which every false statement
+verifies: such a key never leaves this module.
 """
 
 from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 
 from mastermind.errors import SetupError
@@ -52,30 +53,23 @@ def make_keys(
         raise SetupError(
             f"{compiled.name} needs a phase-1 file of power {domain_power}; {phase1.path.name} has {phase1.power}"
         )
-    snarkjs = toolchain.snarkjs
-    initial, contributed = out / "initial.zkey", out / "contributed.zkey"
     zkey, verifying_key = out / f"{compiled.name}.zkey", out / "verification_key.json"
-
     progress(f"{compiled.name}: phase 2")
-    run([*snarkjs, "groth16", "setup", compiled.r1cs, phase1.path, initial], timeout_s=TIMEOUT_S)
-    # snarkjs asks for a text when none is given, and mixes it with randomness of its own. On stdin nobody sees it.
-    run(
-        [*snarkjs, "zkey", "contribute", initial, contributed, f"--name={CONTRIBUTOR}"],
-        timeout_s=TIMEOUT_S,
-        stdin=secrets.token_hex(64).encode() + b"\n",
-    )
-    run(
-        [*snarkjs, "zkey", "beacon", contributed, zkey, secrets.token_hex(32), str(BEACON_ITERATIONS_POWER)],
+    beacon = secrets.token_hex(32)
+    completed = run(
+        [
+            *(toolchain.node, str(resources.files("mastermind.zk") / "phase2.mjs"), "--modules", toolchain.modules),
+            *("--r1cs", compiled.r1cs, "--ptau", phase1.path, "--zkey", zkey, "--vkey", verifying_key),
+            *("--name", CONTRIBUTOR, "--beacon", beacon, "--beacon-power", str(BEACON_ITERATIONS_POWER)),
+        ],
         timeout_s=TIMEOUT_S,
     )
-    verified = run([*snarkjs, "zkey", "verify", compiled.r1cs, phase1.path, zkey], timeout_s=TIMEOUT_S, accept=(0, 1))
-    if verified.exit_code != 0 or "ZKey Ok!" not in verified.stdout:
-        raise SetupError(f"snarkjs zkey verify refuses the new key of {compiled.name}")
-    run([*snarkjs, "zkey", "export", "verificationkey", zkey, verifying_key], timeout_s=TIMEOUT_S)
+    if completed.stdout.split() != ['{"verified":true}']:
+        raise SetupError(f"snarkjs refuses the new key of {compiled.name}")
 
     header = ZkeyHeader.read(zkey)
+    if [(made.name, made.beacon) for made in header.contributions] != [(CONTRIBUTOR, None), ("", beacon)]:
+        raise SetupError(f"the new key of {compiled.name} has other contributions than asked")
     if not header.matches(VerifyingKey.read(verifying_key)):
         raise SetupError(f"the verifying key of {compiled.name} does not belong to its proving key")
-    initial.unlink()
-    contributed.unlink()
     return CircuitKeys(zkey, verifying_key, header)

@@ -8,7 +8,7 @@ module is shared, and kept in wasmtime's cache.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -100,7 +100,7 @@ class WitnessCalculator:
         def fail(code: int) -> None:
             raise _refusal(self._name, code, messages)
 
-        handlers = {"exceptionHandler": fail, "printErrorMessage": message}
+        handlers: dict[str, Callable[..., Any]] = {"exceptionHandler": fail, "printErrorMessage": message}
         imports = []
         for item in self._module.imports:
             assert isinstance(item.type, wasmtime.FuncType) and item.name is not None
