@@ -45,6 +45,8 @@ from mastermind.zk.zkey import ZkeyHeader
 FORMAT = 1
 MANIFEST = "manifest.json"
 VERIFYING_KEY = "verification_key.json"
+#: How far a trusted setup can be trusted.
+STATUSES = ("development", "ceremony")
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,11 +114,19 @@ class BuiltCircuit:
         return cls(spec, folder, digest, manifest, key)
 
     def require_current(self) -> None:
-        """Check that the templates still render to the sources this was built from (circomlib aside).
+        """Check that the templates still render to the sources this was built from (circomlib aside), and
+        that it was built by the compiler and with the options that are pinned now.
 
         Raises:
-            InvalidArtifactError: they do not; the message names the files.
+            InvalidArtifactError: not so; the message names the files or the compiler.
         """
+        tools = self.manifest["tools"]
+        if (tools.get("circom"), tools.get("options")) != (CIRCOM_VERSION, list(OPTIONS)):
+            raise InvalidArtifactError(
+                f"{self.spec.name} was built by another compiler than circom {CIRCOM_VERSION} {' '.join(OPTIONS)}; "
+                "build it again",
+                path=self.folder,
+            )
         built = {path: sha for path, sha in self.manifest["sources"].items() if "circomlib/" not in path}
         current = own_digests(self.spec)
         changed = sorted(path for path in built.keys() | current.keys() if built.get(path) != current.get(path))
@@ -182,7 +192,7 @@ class ArtifactStore:
             raise WrongKeySetError(missing)
         circuits = {}
         for spec in specs:
-            circuit = BuiltCircuit.load(self.home / "artifacts" / artifacts[spec.name], spec)
+            circuit = self._load(artifacts[spec.name], spec)
             circuit.require_current()
             circuits[spec.name] = circuit
         return KeySet(name, circuits)
@@ -241,7 +251,17 @@ class ArtifactStore:
         if not target.is_dir():
             folder.chmod(0o755)
             folder.rename(target)
-        return BuiltCircuit.load(target, spec)
+        return self._load(circuit.digest, spec)
+
+    def _load(self, digest: str, spec: CircuitSpec) -> BuiltCircuit:
+        """Load an artifact of this store; the manifest must be the one that the digest was taken of."""
+        circuit = BuiltCircuit.load(self.home / "artifacts" / digest, spec)
+        if circuit.digest != digest:
+            path = circuit.folder / MANIFEST
+            raise InvalidArtifactError(
+                f"{path} has been changed: expected SHA-256 {digest[:16]}..., found {circuit.digest[:16]}...", path=path
+            )
+        return circuit
 
     def _build(
         self,
@@ -339,14 +359,14 @@ class ArtifactStore:
         if digest is None:
             return None
         try:
-            circuit = BuiltCircuit.load(self.home / "artifacts" / digest, spec)
+            circuit = self._load(digest, spec)
         except InvalidInputError:
             return None
         return circuit if circuit.manifest["recipe"] == recipe else None
 
     def _indexed(self, index: Path) -> str | None:
         record = _read_record(index)
-        return None if record is None else str(record["artifact"])
+        return None if record is None else str(record.get("artifact"))
 
     def _folder(self, name: str) -> Path:
         folder = self.home / name
@@ -375,8 +395,12 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
         data = path.read_bytes()
         manifest = parse_json(data)
         files = dict(manifest["files"])
-        complete = manifest["format"] == FORMAT and all(
-            name in manifest for name in ("circuit", "public", "recipe", "sources", "constraints", "setup", "tools")
+        complete = (
+            manifest["format"] == FORMAT
+            and all(isinstance(manifest[name], dict) for name in ("sources", "setup", "tools"))
+            and isinstance(manifest["public"], list)
+            and manifest["setup"]["status"] in STATUSES
+            and all(name in manifest for name in ("circuit", "recipe", "constraints", "domain_power"))
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InvalidArtifactError(f"{path} is missing or damaged", path=path) from error
@@ -422,7 +446,10 @@ def _read_record(path: Path) -> dict[str, Any] | None:
 
 
 def _circuits(record: dict[str, Any] | None) -> dict[str, str] | None:
-    return None if record is None else {str(name): str(digest) for name, digest in record["circuits"].items()}
+    try:
+        return None if record is None else {str(name): str(digest) for name, digest in record["circuits"].items()}
+    except (KeyError, AttributeError):
+        return None
 
 
 def _sha256(path: Path) -> str:

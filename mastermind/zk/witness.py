@@ -21,6 +21,8 @@ _PAGE_BYTES = 1 << 16
 _RUNTIME = "runtime"
 #: What circom's runtime functions take; an import beyond these comes from another compiler version.
 _IMPORTS = frozenset({"exceptionHandler", "printErrorMessage", "writeBufferMessage", "showSharedRWMemory"})
+_CALLED = ("init", "setInputSignal", "getInputSignalSize", "getWitnessSize", "getInputSize", "getMessageChar")
+_EXPORTS = frozenset({*_CALLED, "getSharedRWMemoryStart", "getWitness", "memory"})
 _ASSERT_FAILED = 4
 _PLACE = re.compile(r"(?:Error in|in) template (\w+?)(?:_\d+)? line: (\d+)")
 
@@ -74,6 +76,9 @@ class WitnessCalculator:
             self._module = wasmtime.Module(_engine(), wasm)
         except wasmtime.WasmtimeError as error:
             raise WitnessError(f"{name}.wasm is damaged: {str(error).splitlines()[0]}") from error
+        missing = sorted(_EXPORTS - {item.name for item in self._module.exports})
+        if missing:
+            raise WitnessError(f"{name}.wasm has no {missing[0]!r}: it is not what circom 2 makes of a circuit")
         unknown = [i.name for i in self._module.imports if i.module != _RUNTIME or i.name not in _IMPORTS]
         if unknown:
             raise WitnessError(
@@ -87,7 +92,11 @@ class WitnessCalculator:
             InvalidSignalsError: an input that the circuit does not have, or of another size.
             WitnessError: the circuit has no witness for these inputs. The message names no value.
         """
-        store = wasmtime.Store(_engine())
+        # Closed at once: left to the garbage collector, a store with callbacks is never freed.
+        with wasmtime.Store(_engine()) as store:
+            return self._calculate(store, inputs)
+
+    def _calculate(self, store: wasmtime.Store, inputs: Mapping[str, Sequence[int]]) -> bytes:
         messages: list[str] = []
         call: dict[str, Any] = {}
 
@@ -108,14 +117,7 @@ class WitnessCalculator:
             imports.append(wasmtime.Func(store, item.type, handlers.get(item.name, _ignore)))
         instance = wasmtime.Instance(store, self._module, imports)
         exports = instance.exports(store)
-        for name in (
-            "init",
-            "setInputSignal",
-            "getInputSignalSize",
-            "getWitnessSize",
-            "getInputSize",
-            "getMessageChar",
-        ):
+        for name in _CALLED:
             call[name] = exports[name]
         memory = exports["memory"]
         assert isinstance(memory, wasmtime.Memory)
