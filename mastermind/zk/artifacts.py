@@ -377,8 +377,8 @@ class ArtifactStore:
         """Write JSON in one step: readers see the old file or the new one."""
         with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".", delete=False, encoding="utf-8") as file:
             json.dump(content, file, indent=1, sort_keys=True)
-        os.chmod(file.name, 0o644)
-        os.replace(file.name, path)
+        Path(file.name).chmod(0o644)
+        Path(file.name).replace(path)
 
 
 def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
@@ -418,7 +418,8 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
             raise InvalidArtifactError(f"{file} is missing", path=file) from error
         if found != expected:
             raise InvalidArtifactError(
-                f"{file} is not the file in the manifest: expected SHA-256 {str(expected)[:16]}..., found {found[:16]}...",
+                f"{file} is not the file in the manifest: "
+                f"expected SHA-256 {str(expected)[:16]}..., found {found[:16]}...",
                 path=file,
             )
     return manifest, hashlib.sha256(data).hexdigest()

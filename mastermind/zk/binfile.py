@@ -64,7 +64,8 @@ class SectionedFile:
                         raise InvalidArtifactError(f"{path.name} is damaged: section {section} twice", path=path)
                     if length > size - position:
                         raise InvalidArtifactError(
-                            f"{path.name} is cut short: section {section} has {length} bytes, {size - position} are there",
+                            f"{path.name} is cut short: section {section} has {length} bytes, "
+                            f"{size - position} are there",
                             path=path,
                         )
                     sections[section] = (position, length)

@@ -186,7 +186,7 @@ def require_contribution(gamma: G2Point, delta: G2Point) -> None:
     Raises:
         InsecureKeyError: delta is gamma or the generator.
     """
-    if delta == gamma or delta == G2_GENERATOR:
+    if delta in (gamma, G2_GENERATOR):
         raise InsecureKeyError(
             "this key has 0 contributions to phase 2: anyone can prove anything under it", field="vk_delta_2"
         )

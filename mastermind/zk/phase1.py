@@ -210,7 +210,7 @@ def development_phase1(power: int, toolchain: Toolchain, home: Path, progress: P
     with FileLock(folder / f"development_{power}.lock"):
         if path.is_file() and record.is_file():
             digest = file_digest(path)
-            if json.loads(record.read_text("utf-8")) == {"blake2b": digest}:
+            if record.read_text("utf-8", "replace") == json.dumps({"blake2b": digest}):
                 return Phase1(path, power, "development", digest)
         progress(f"phase 1: development powers of tau, 2^{power}")
         with tempfile.TemporaryDirectory(dir=folder) as temporary:

@@ -70,7 +70,7 @@ class NativeProver:
         key, calculator = _loaded(circuit)
         witness = calculator.calculate(values)
         with _private_file(encode_witness(witness)) as path:
-            data = groth16py.prove_wtns(key, path)
+            data = _groth16(circuit, key, path)
         end = 32 * (1 + circuit.verifying_key.public_count)
         return _checked(circuit, values, tuple(binfile.split_elements(witness[32:end])), Proof.from_bytes(data))
 
@@ -104,6 +104,17 @@ def _checked(
             f"the new proof of {circuit.spec.name} does not verify: its files do not fit together"
         )
     return ProvedStatement(public_signals, proof)
+
+
+def _groth16(circuit: BuiltCircuit, key: Any, witness: str) -> bytes:
+    """Prove with arkworks, which panics when the witness is not one of the key's circuit."""
+    try:
+        return bytes(groth16py.prove_wtns(key, witness))
+    except BaseException as error:
+        # A panic of Rust is no Exception, and its class can be had by name only.
+        if isinstance(error, Exception) or type(error).__module__ == "pyo3_runtime":
+            raise ProofSelfCheckError(f"{circuit.spec.name} cannot be proved: its files do not fit together") from error
+        raise
 
 
 @lru_cache(maxsize=64)

@@ -57,7 +57,7 @@ def run(
     interrupt the program and all it has started are killed.
 
     Raises:
-        ToolNotFoundError: there is no such program.
+        ToolNotFoundError: there is no such program, or it is none.
         ToolTimeoutError: it ran longer than `timeout_s`.
         ToolFailedError: its exit code is not in `accept`.
     """
@@ -73,6 +73,8 @@ def run(
         )
     except FileNotFoundError as error:
         raise ToolNotFoundError(f"{words[0]} is not installed") from error
+    except OSError as error:  # such as a file that is no program, or one for another machine
+        raise ToolNotFoundError(f"{words[0]} cannot be run: {error.strerror}") from error
     with process:
         try:
             stdout, stderr = process.communicate(stdin, timeout=timeout_s)
@@ -117,7 +119,7 @@ def _name(words: Sequence[str]) -> str:
     if Path(words[0]).stem == "node" and len(words) > 1:
         package = Path(words[1]).parts
         named = package[package.index("node_modules") + 1] if "node_modules" in package else Path(words[1]).name
-        return " ".join([named, *[word for word in words[2:4] if not os.path.sep in word and not word.startswith("-")]])
+        return " ".join([named, *[word for word in words[2:4] if os.path.sep not in word and not word.startswith("-")]])
     return Path(words[0]).name
 
 

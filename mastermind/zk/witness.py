@@ -15,6 +15,7 @@ from typing import Any
 import wasmtime
 
 from mastermind.errors import InvalidSignalsError, WitnessError
+from mastermind.zk.tools import CIRCOM_VERSION
 
 _ELEMENT_BYTES = 32
 _PAGE_BYTES = 1 << 16
@@ -82,7 +83,8 @@ class WitnessCalculator:
         unknown = [i.name for i in self._module.imports if i.module != _RUNTIME or i.name not in _IMPORTS]
         if unknown:
             raise WitnessError(
-                f"{name}.wasm needs {unknown[0]!r}, which this version does not provide: it was made by another compiler"
+                f"{name}.wasm needs {unknown[0]!r}, which this runtime (for circom {CIRCOM_VERSION}) does not provide: "
+                "it was made by another compiler version"
             )
 
     def calculate(self, inputs: Mapping[str, Sequence[int]]) -> bytes:
@@ -112,7 +114,8 @@ class WitnessCalculator:
         handlers: dict[str, Callable[..., Any]] = {"exceptionHandler": fail, "printErrorMessage": message}
         imports = []
         for item in self._module.imports:
-            assert isinstance(item.type, wasmtime.FuncType) and item.name is not None
+            assert isinstance(item.type, wasmtime.FuncType)
+            assert item.name is not None
             # Log lines and dumps of the shared word may show secrets: they are dropped.
             imports.append(wasmtime.Func(store, item.type, handlers.get(item.name, _ignore)))
         instance = wasmtime.Instance(store, self._module, imports)
