@@ -16,7 +16,16 @@
     |   `-- InvalidArtifactError            a file that is not what its manifest says
     |-- GameError                           the game says no
     |   |-- RefusedStepError                a step that does not fit the state; `refusal` names why
-    |   `-- RejectedEvidenceError           a transcript, certificate or reveal that shows nothing; step and reason
+    |   |-- RejectedEvidenceError           a transcript, certificate or reveal that shows nothing; step and reason
+    |   `-- RefereeError                    the referee says no; `refusal` names why
+    |       |-- UnknownGameError
+    |       |-- WrongStateError             not in this state or slot of the game
+    |       |   `-- OutOfTurnError
+    |       |-- ProofRejectedError          a step, certificate or consent that is not proved or does not fit the game
+    |       |-- NotThePlayerError           somebody else's move, claim or decision
+    |       |-- ReplayError                 of another game, stale, or a nonce used before
+    |       |-- InsufficientCreditError
+    |       `-- LimitReachedError           too large, too many or too often
     |-- ToolchainError                      something outside failed
     |   |-- ToolNotFoundError
     |   |-- ToolTimeoutError
@@ -25,6 +34,7 @@
     |   |-- WitnessError                    the inputs do not satisfy the circuit
     |   `-- SetupError
     |-- BackendUnavailableError             a prover or verifier that this machine does not have
+    |-- RefereeUnreachableError             no answer from a referee, or not a referee's answer
     `-- ProofSelfCheckError                 a prover made a proof that does not verify
 
 Facts are attributes; the message is one sentence for a person. Secrets are never part of either.
@@ -140,6 +150,46 @@ class RejectedEvidenceError(GameError):
         self.step = step
 
 
+class RefereeError(GameError):
+    """The referee says no; nothing has changed. `refusal` names the reason, in one word for programs."""
+
+    def __init__(self, message: str, *, refusal: str) -> None:
+        super().__init__(message)
+        self.refusal = refusal
+
+
+class UnknownGameError(RefereeError):
+    """A game that this referee does not know."""
+
+
+class WrongStateError(RefereeError):
+    """Something that the game does not allow in its present state, or in this slot."""
+
+
+class OutOfTurnError(WrongStateError):
+    """A move in somebody else's turn, or for another turn than the present one."""
+
+
+class ProofRejectedError(RefereeError):
+    """A proof that does not show what it should, or that shows something that does not fit the game."""
+
+
+class NotThePlayerError(RefereeError):
+    """Something that only somebody else may do."""
+
+
+class ReplayError(RefereeError):
+    """Evidence of another game or an earlier state, or an agreement that has been used."""
+
+
+class InsufficientCreditError(RefereeError):
+    """An account that holds less than is to be paid."""
+
+
+class LimitReachedError(RefereeError):
+    """A request that is too large, or one too many."""
+
+
 class ToolchainError(MastermindError):
     """A tool of the build failed or is missing."""
 
@@ -192,6 +242,10 @@ class SetupError(ToolchainError):
 
 class BackendUnavailableError(MastermindError):
     """A prover or verifier that cannot be used here."""
+
+
+class RefereeUnreachableError(MastermindError):
+    """A referee that does not answer, or answers nothing that a referee would."""
 
 
 class ProofSelfCheckError(MastermindError):
