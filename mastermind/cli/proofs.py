@@ -40,8 +40,9 @@ circuit_argument = click.argument("circuit", type=click.Choice(CIRCUIT_NAMES))
 @circuit_argument
 @rules_option
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), required=True, help="New file for the inputs.")
+@json_option
 @command_errors
-def sample(circuit: str, rules: Rules, out: Path) -> None:
+def sample(circuit: str, rules: Rules, out: Path, as_json: bool) -> None:
     """Write inputs that CIRCUIT accepts, with fresh secrets, to try `prove` with.
 
     The file can be read by its owner only, as inputs hold secrets.
@@ -58,7 +59,10 @@ def sample(circuit: str, rules: Rules, out: Path) -> None:
     descriptor = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         json.dump(values, file, indent=1)
-    click.echo(f"{out}: inputs for {circuit} under the rules {rules.name}")
+    if as_json:
+        print_json({"file": str(out), "circuit": circuit, "rules": rules.spelling})
+    else:
+        click.echo(f"{out}: inputs for {circuit} under the rules {rules.name}")
 
 
 @click.command(epilog=EXIT_CODES)
