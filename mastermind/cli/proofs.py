@@ -23,7 +23,7 @@ from mastermind.cli.output import (
     print_json,
     store_option,
 )
-from mastermind.errors import InvalidInputError, MalformedKeyError
+from mastermind.errors import MalformedKeyError
 from mastermind.game.circuits import specs
 from mastermind.rules import Rules
 from mastermind.zk.artifacts import VERIFYING_KEY, ArtifactStore, BuiltCircuit
@@ -167,7 +167,7 @@ def verify(folder: Path, verifier_name: str, trust_key: bool, as_json: bool, sto
     except MalformedKeyError as error:
         rejection = f"the verifying key is refused: {error}"
     else:
-        known = _find_key(store, key)
+        known = store.find_circuit(key, lambda name: specs(Rules.parse(name)))
         if known is None and not trust_key:
             rejection = (
                 f"the verifying key {key.digest[:16]} is in none of your key sets; build or import the key set, "
@@ -212,19 +212,6 @@ def verify(folder: Path, verifier_name: str, trust_key: bool, as_json: bool, sto
         elif accepted:
             click.echo("under a key that is in none of your key sets")
     raise SystemExit(ACCEPTED if accepted else REJECTED)
-
-
-def _find_key(store: ArtifactStore, key: VerifyingKey) -> BuiltCircuit | None:
-    """The installed circuit that `key` belongs to."""
-    for name in store.key_set_names():
-        try:
-            key_set = store.load_key_set(name, specs(Rules.parse(name)))
-        except InvalidInputError:
-            continue  # A damaged or stale key set vouches for nothing.
-        for circuit in key_set.circuits.values():
-            if circuit.verifying_key == key:
-                return circuit
-    return None
 
 
 def _warn_when_readable(file: Any) -> None:

@@ -202,6 +202,27 @@ class ArtifactStore:
         folder = self.home / "key_sets"
         return sorted(path.stem for path in folder.glob("*.json")) if folder.is_dir() else []
 
+    def find_circuit(self, key: VerifyingKey, specs_of: Callable[[str], Sequence[CircuitSpec]]) -> BuiltCircuit | None:
+        """Find the circuit that a verifying key belongs to, among all key sets there have been.
+
+        `specs_of` gives the circuits of a key set by its name. A circuit that is damaged or stale is not found: it
+        vouches for nothing.
+        """
+        for path in sorted((self.home / "known").glob("*.json")):
+            record = _read_record(path)
+            for circuit, digest in (_circuits(record) or {}).items():
+                folder = self.home / "artifacts" / digest
+                try:
+                    if VerifyingKey.read(folder / VERIFYING_KEY) != key:
+                        continue
+                    specs = {spec.name: spec for spec in specs_of(str(record and record.get("name")))}
+                    built = BuiltCircuit.load(folder, specs[circuit])
+                    built.require_current()
+                except (InvalidInputError, KeyError):
+                    continue
+                return built
+        return None
+
     def build_key_set(
         self,
         name: str,
@@ -230,15 +251,16 @@ class ArtifactStore:
             with ThreadPoolExecutor(max_workers=max(1, min(len(specs), os.cpu_count() or 1))) as pool:
                 built = list(pool.map(build, specs))
             key_set = KeySet(name, {circuit.spec.name: circuit for circuit in built})
-            if key_set.artifacts != in_use or not (self.home / "known" / f"{key_set.id}.json").is_file():
-                self.use(key_set)
+            self.use(key_set)
         return key_set
 
     def use(self, key_set: KeySet) -> None:
         """Put a key set whose artifacts are in the store into use under its name."""
-        record = {"format": FORMAT, "circuits": key_set.artifacts}
-        self._write(self._folder("known") / f"{key_set.id}.json", record)
-        self._write(self._folder("key_sets") / f"{key_set.name}.json", record)
+        record = {"format": FORMAT, "name": key_set.name, "circuits": key_set.artifacts}
+        for folder, name in (("known", key_set.id), ("key_sets", key_set.name)):
+            path = self._folder(folder) / f"{name}.json"
+            if _read_record(path) != record:
+                self._write(path, record)
 
     def add(self, folder: Path, spec: CircuitSpec) -> BuiltCircuit:
         """Move a complete artifact from elsewhere into the store, after checking all of it.

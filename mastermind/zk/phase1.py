@@ -28,6 +28,8 @@ Origin = Literal["development", "hermez", "private"]
 
 #: A development file of this power serves every circuit of up to 2^11 constraints; making it takes seconds.
 DEVELOPMENT_POWER = 11
+#: Beyond this, making a file takes hours (`phase1.mjs`).
+DEVELOPMENT_MAX_POWER = 22
 MAX_POWER = 28
 DEVELOPMENT_TIMEOUT_S = 1800.0
 
@@ -201,8 +203,8 @@ def development_phase1(power: int, toolchain: Toolchain, home: Path, progress: P
         ToolchainError: it could not be made.
     """
     power = max(power, DEVELOPMENT_POWER)
-    if power > MAX_POWER:
-        raise SetupError(f"a circuit of 2^{power} constraints is beyond any phase-1 file (2^{MAX_POWER})")
+    if power > DEVELOPMENT_MAX_POWER:
+        raise SetupError(f"a circuit of 2^{power} constraints needs a public phase-1 file (--ptau)")
     folder = home / "phase1"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"development_{power}.ptau"
