@@ -70,6 +70,7 @@ class Refusal(StrEnum):
     UNFIT_STEP = "the step does not fit the game"
 
 
+#: The class of each refusal; the others are of the state of the game.
 _ERRORS: dict[Refusal, type[RefereeError]] = {
     Refusal.INSUFFICIENT_CREDIT: InsufficientCreditError,
     Refusal.ALREADY_OPEN: ReplayError,
@@ -405,8 +406,13 @@ def _apply(game: GameState, step: Step, kind: StepKind) -> GameState:
     except RefusedStepError as error:
         refusal = _STEP_REFUSALS.get(steps.Refusal(error.refusal), Refusal.UNFIT_STEP)
         message = f"{refusal}: {error}" if refusal is Refusal.UNFIT_STEP else str(error)
-        raise _ERRORS[refusal](message, refusal=refusal.name.lower()) from error
+        raise refusal_class(refusal)(message, refusal=refusal.name.lower()) from error
+
+
+def refusal_class(refusal: Refusal) -> type[RefereeError]:
+    """The class of the errors that say this."""
+    return _ERRORS.get(refusal, WrongStateError)
 
 
 def _refuse(refusal: Refusal) -> NoReturn:
-    raise _ERRORS.get(refusal, WrongStateError)(str(refusal), refusal=refusal.name.lower())
+    raise refusal_class(refusal)(str(refusal), refusal=refusal.name.lower())

@@ -78,7 +78,7 @@ STAGES: dict[str, tuple[str, ...]] = {
     "solved last": ("wrong", "clue", "right", "clue"),
 }
 #: Slots that matter, counted from the last move: the turn's last slot and the one after, the finalize slot, settling.
-SLOTS = {
+SLOTS: dict[str, Callable[[int], int]] = {
     "in turn": lambda last: last + PER_TURN_SLOTS,
     "late": lambda last: last + PER_TURN_SLOTS + 1,
     "before the end": lambda _: FINALIZE - 1,

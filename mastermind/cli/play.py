@@ -1,0 +1,322 @@
+"""`mastermind play`: play at a referee, for a stake.
+
+A game is a folder of files (`mastermind.referee.seats`): a command that was stopped goes on when it is given the same
+folder again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mastermind.cli import passphrase
+from mastermind.cli.board import read_code, show_board, show_status
+from mastermind.cli.options import READABLE_FILE, RulesType, make_prover, prover_option
+from mastermind.cli.output import EXIT_CODES, command_errors, json_option, print_json, store_option
+from mastermind.errors import InvalidCodeError, InvalidInputError
+from mastermind.game.circuits import specs
+from mastermind.game.play import Table
+from mastermind.game.secret_files import PlayerKey
+from mastermind.game.steps import GameState
+from mastermind.game.transcript import VerifyingKeys
+from mastermind.rules import Code, Rules
+from mastermind.zk.artifacts import ArtifactStore, KeySet
+from mastermind.zk.verify import NativeVerifier
+
+if TYPE_CHECKING:  # the HTTP client is imported by the commands that need it
+    from mastermind.referee.client import GameView
+
+referee_option = click.option("--referee", "url", help="URL of the referee; a folder that is gone on with knows it.")
+url_option = click.option("--referee", "url", required=True, help="URL of the referee.")
+player_option = click.option("--player", "player_file", type=READABLE_FILE, required=True, help="Your player file.")
+folder_option = click.option(
+    "--folder", type=click.Path(path_type=Path, file_okay=False), required=True, help="The files of this game."
+)
+
+
+@click.group()
+def play() -> None:
+    """Play at a referee, for credits.
+
+    \b
+    The master:    mastermind play host --referee URL --reward 10 --player m.json --folder my-game
+    The breaker:   mastermind play list --referee URL
+                   mastermind play join 1204 --referee URL --player b.json --folder their-game
+    A command that was stopped goes on with the same --player and --folder.
+    """
+
+
+@play.command(epilog=EXIT_CODES)
+@referee_option
+@click.option("--rules", type=RulesType(), help="Of a new game. [default: hit-and-blow]")
+@click.option("--reward", type=click.IntRange(1), help="Credits that each player stakes in a new game.")
+@click.option("--code", help="The secret of a new game. Others on this machine can see it while the command runs.")
+@player_option
+@folder_option
+@prover_option
+@json_option
+@store_option
+@command_errors
+def host(
+    url: str | None,
+    rules: Rules | None,
+    reward: int | None,
+    code: str | None,
+    player_file: Path,
+    folder: Path,
+    prover_name: str,
+    as_json: bool,
+    store: ArtifactStore,
+) -> None:
+    """Open a game as its master and see it through: every guess is answered, the end is certified and claimed.
+
+    Without --code the secret is drawn.
+
+    \b
+    Examples:
+      mastermind play host --referee http://localhost:8460 --reward 10 --player m.json --folder my-game
+      mastermind play host --player m.json --folder my-game                  (goes on)
+    """
+    from mastermind.referee.client import RefereeClient
+    from mastermind.referee.seats import Seat, key_set_for, take_master_seat
+
+    key = PlayerKey.read(player_file, passphrase.ask)
+    if not folder.exists():
+        if url is None or reward is None:
+            raise click.UsageError("a new game needs --referee and --reward")
+        rules = rules or Rules.parse("hit-and-blow")
+        secret = rules.random_code() if code is None else read_code(rules, [code], "secret")
+        with RefereeClient(url) as client:
+            info = client.info()
+        table = Table(rules, key_set_for(info, rules, _loader(rules, store)), make_prover(prover_name, store))
+        take_master_seat(folder, table, key, url, info, reward, secret)
+    elif Seat.read(folder).role != "master":
+        raise InvalidInputError(f"{folder} is the breaker's; go on with `mastermind play join`")
+
+    def no_guess(state: GameState) -> Code:
+        raise AssertionError("the master does not guess")
+
+    _play(folder, key, no_guess, prover_name, as_json, store)
+
+
+@play.command(epilog=EXIT_CODES)
+@click.argument("game", metavar="[GAME]", required=False)
+@referee_option
+@click.option("--auto", is_flag=True, help="Guess by itself: always a code that all clues so far allow.")
+@player_option
+@folder_option
+@prover_option
+@json_option
+@store_option
+@command_errors
+def join(
+    game: str | None,
+    url: str | None,
+    auto: bool,
+    player_file: Path,
+    folder: Path,
+    prover_name: str,
+    as_json: bool,
+    store: ArtifactStore,
+) -> None:
+    """Join GAME as its breaker, stake the reward, and guess. GAME may be the first digits only.
+
+    \b
+    Examples:
+      mastermind play join 1204 --referee http://localhost:8460 --player b.json --folder their-game
+      mastermind play join --player b.json --folder their-game --auto        (goes on)
+    """
+    from mastermind.referee.client import RefereeClient, find_game
+    from mastermind.referee.seats import Seat, key_set_for, take_breaker_seat
+
+    key = PlayerKey.read(player_file, passphrase.ask)
+    if not folder.exists():
+        if game is None or url is None:
+            raise click.UsageError("a new game needs GAME and --referee")
+        with RefereeClient(url) as client:
+            view, info = find_game(client, game), client.info()
+            rules = view.contract.game.rules
+            table = Table(rules, key_set_for(info, rules, _loader(rules, store)), make_prover(prover_name, store))
+            take_breaker_seat(folder, table, key, client, info, view)
+    elif Seat.read(folder).role != "breaker":
+        raise InvalidInputError(f"{folder} is the master's; go on with `mastermind play host`")
+    _play(folder, key, _consistent_guess if auto else _ask_guess, prover_name, as_json, store)
+
+
+@play.command(epilog=EXIT_CODES)
+@click.argument("game", metavar="GAME")
+@url_option
+@json_option
+@store_option
+@command_errors
+def watch(game: str, url: str, as_json: bool, store: ArtifactStore) -> None:
+    """Watch GAME until it is paid out. Every proof is verified here, whatever the referee says.
+
+    \b
+    Example:
+      mastermind play watch 1204 --referee http://localhost:8460
+    """
+    from mastermind.referee.client import RefereeClient, find_game
+
+    with RefereeClient(url) as client:
+        view = find_game(client, game)
+        name, rules = view.contract.solution_hash, view.contract.game.rules
+        keys = VerifyingKeys.of(_loader(rules, store)(view.key_set_id), rules)
+        seen = -1
+        while not view.contract.closed or seen < view.events - 1:
+            for view in client.watch(name, after=seen):
+                seen = view.events - 1
+                _show(view, as_json)
+                if view.contract.closed:
+                    break
+            else:
+                view = client.game(name)
+        contract = client.log(name).audit(keys, NativeVerifier())
+        if as_json:
+            print_json({"accepted": True, "keys": keys.status, "packed": str(contract.packed)})
+        else:
+            click.echo(f"accepted: {view.events} events, all proved and all by the rules ({keys.status} keys)")
+
+
+@play.command("list", epilog=EXIT_CODES)
+@url_option
+@click.option("--status", type=click.Choice(["open", "playing", "closed"]), default="open", show_default=True)
+@json_option
+@command_errors
+def list_(url: str, status: str, as_json: bool) -> None:
+    """List the newest games of a referee.
+
+    \b
+    Examples:
+      mastermind play list --referee http://localhost:8460
+      mastermind play list --referee http://localhost:8460 --status playing
+    """
+    from mastermind.referee.client import RefereeClient
+
+    with RefereeClient(url) as client:
+        views = client.games(status)
+    if as_json:
+        print_json([_view_json(view) for view in views])
+        return
+    click.echo(f"{'game':<14}{'rules':<14}{'reward':>8}  {'keys':<12}")
+    for view in views:
+        contract = view.contract
+        click.echo(
+            f"{str(contract.solution_hash)[:12]:<14}{contract.game.rules.name:<14}{contract.reward:>8}  {view.keys:<12}"
+        )
+
+
+@play.command(epilog=EXIT_CODES)
+@player_option
+@folder_option
+@prover_option
+@json_option
+@store_option
+@command_errors
+def claim(player_file: Path, folder: Path, prover_name: str, as_json: bool, store: ArtifactStore) -> None:
+    """Claim the pot of the game in a folder, or take back the stake of one that nobody has joined.
+
+    \b
+    Example:
+      mastermind play claim --player m.json --folder my-game
+    """
+    from mastermind.referee.seats import seated
+
+    key = PlayerKey.read(player_file, passphrase.ask)
+    with seated(folder, key, _tables(prover_name, store), ask=passphrase.ask) as player:
+        view = player.client.game(player.seat.game)
+        player.claim()
+    if as_json:
+        print_json({"game": str(player.seat.game), "amount": view.contract.pot})
+    else:
+        click.echo(f"{view.contract.pot} credits are yours")
+
+
+def _play(
+    folder: Path,
+    key: PlayerKey,
+    guess: Callable[[GameState], Code],
+    prover_name: str,
+    as_json: bool,
+    store: ArtifactStore,
+) -> None:
+    from mastermind.referee.seats import seated
+
+    def show(view: GameView) -> None:
+        _show(view, as_json)
+
+    with seated(folder, key, _tables(prover_name, store), ask=passphrase.ask, show=show) as player:
+        if not as_json:
+            click.echo(f"game {player.seat.game} ({player.table.key_set.status} keys)")
+        ended = player.play(guess)
+        credits = player.client.credits(key.id)
+    if as_json:
+        print_json({**_view_json(ended), "credits": credits})
+    else:
+        click.echo(f"The game is over and paid out. You have {credits} credits.")
+
+
+def _tables(prover_name: str, store: ArtifactStore) -> Callable[[Rules, str], Table]:
+    """Makes the table for some rules and key set id, if that key set is on this machine."""
+
+    def make(rules: Rules, key_set_id: str) -> Table:
+        return Table(rules, _loader(rules, store)(key_set_id), make_prover(prover_name, store))
+
+    return make
+
+
+def _loader(rules: Rules, store: ArtifactStore) -> Callable[[str], KeySet]:
+    return lambda identifier: store.load_key_set(rules.spelling, specs(rules), identifier)
+
+
+def _ask_guess(state: GameState) -> Code:
+    """Ask until a legal code is typed; no turn is used by a mistake."""
+    rules = state.rules
+    while True:
+        text = click.prompt(f"Your guess ({rules.pegs} of 0 .. {rules.colours - 1})", err=True)
+        try:
+            return read_code(rules, [str(text)], "guess")
+        except InvalidCodeError as error:
+            click.echo(str(error), err=True)
+
+
+def _consistent_guess(state: GameState) -> Code:
+    """A random one of the codes that all clues so far allow."""
+    rules = state.rules
+    codes: Iterable[Code] = (
+        itertools.product(range(rules.colours), repeat=rules.pegs)
+        if rules.repeats
+        else itertools.permutations(range(rules.colours), rules.pegs)
+    )
+    played = list(zip(state.guesses, state.clues, strict=True))
+    return secrets.choice([code for code in codes if all(rules.score(code, guess) == clue for guess, clue in played)])
+
+
+def _show(view: GameView, as_json: bool) -> None:
+    if as_json:
+        print_json(_view_json(view))
+        return
+    contract = view.contract
+    click.echo("")
+    for line in show_board(contract.game):
+        click.echo(line)
+    if not contract.accepted and contract.closed:
+        click.echo("Nobody has joined; the stake has gone back to the master.")
+    else:
+        click.echo(show_status(contract.game))
+
+
+def _view_json(view: GameView) -> dict[str, Any]:
+    from mastermind.referee.log import contract_json
+
+    return {
+        "events": view.events,
+        "keys": view.keys,
+        "key_set_id": view.key_set_id,
+        "contract": contract_json(view.contract, view.slot),
+    }

@@ -1,0 +1,302 @@
+"""A typed client of the referee.
+
+Refusals come back as the errors that the referee raised; no answer, or one that no referee gives, is a
+RefereeUnreachableError. Requests are repeated when the connection fails: the referee answers the same request the same
+way however often it comes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from mastermind.errors import (
+    InsufficientCreditError,
+    LimitReachedError,
+    MalformedEvidenceError,
+    NotThePlayerError,
+    ProofRejectedError,
+    RefereeError,
+    RefereeUnreachableError,
+    ReplayError,
+    UnknownGameError,
+    WrongStateError,
+)
+from mastermind.field import parse_field_element, random_field_element
+from mastermind.game.circuits import authorise_inputs
+from mastermind.game.secret_files import PlayerKey
+from mastermind.game.transcript import Transcript
+from mastermind.referee.contract import Contract, Refusal, Role, refusal_class
+from mastermind.referee.log import GameLog, read_contract
+from mastermind.referee.requests import Consent, InitGame, Request, agreement
+from mastermind.zk.artifacts import KeySet
+from mastermind.zk.evidence import canonical_json, parse_json
+from mastermind.zk.prove import Prover
+
+#: How often a request is sent before the referee counts as unreachable, and the longest pause in between.
+MAX_TRIES = 6
+MAX_PAUSE_S = 5.0
+TIMEOUT_S = 30.0
+
+_STATUSES: dict[int, type[RefereeError]] = {
+    402: InsufficientCreditError,
+    403: NotThePlayerError,
+    404: UnknownGameError,
+    409: WrongStateError,
+    413: LimitReachedError,
+    422: ProofRejectedError,
+    429: LimitReachedError,
+}
+
+
+@dataclass(frozen=True)
+class RefereeInfo:
+    """What a referee says about itself.
+
+    Attributes:
+        slot: the present one.
+        key_sets: key set id and status (`development` or `ceremony`) by rules, spelled.
+        welcome: credits that a new player has.
+    """
+
+    referee_id: int
+    slot: int
+    slot_seconds: int
+    key_sets: Mapping[str, tuple[str, str]]
+    welcome: int
+
+
+@dataclass(frozen=True)
+class GameView:
+    """A game as the referee shows it.
+
+    Attributes:
+        events: how many requests of it have been accepted.
+        slot: the present one, or that of the event.
+        keys: `development` or `ceremony`.
+        may_claim: who may claim the pot in that slot.
+    """
+
+    contract: Contract
+    events: int
+    slot: int
+    keys: str
+    key_set_id: str
+    may_claim: Role | None
+
+
+class RefereeClient:
+    """One referee at a URL. Close it, or use it in a `with`."""
+
+    def __init__(self, url: str, *, transport: httpx.BaseTransport | None = None, tries: int = MAX_TRIES) -> None:
+        self.url = url.rstrip("/")
+        self._tries = tries
+        self._http = httpx.Client(base_url=self.url, timeout=TIMEOUT_S, transport=transport)
+
+    def __enter__(self) -> RefereeClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def info(self) -> RefereeInfo:
+        """What the referee says about itself. Raises RefereeUnreachableError."""
+        fields = self._json("GET", "/referee")
+        with _understood():
+            return RefereeInfo(
+                referee_id=parse_field_element(fields["referee_id"], "referee_id"),
+                slot=int(fields["slot"]),
+                slot_seconds=int(fields["slot_seconds"]),
+                key_sets={
+                    str(entry["rules"]): (str(entry["key_set_id"]), str(entry["keys"])) for entry in fields["key_sets"]
+                },
+                welcome=int(fields["welcome"]),
+            )
+
+    def games(self, status: str = "open", limit: int = 50) -> list[GameView]:
+        """Games of a status (`open`, `playing`, `closed`), the newest first."""
+        fields = self._json("GET", "/games", params={"status": status, "limit": limit})
+        with _understood():
+            return [_game_view(entry) for entry in fields["games"]]
+
+    def game(self, game: int) -> GameView:
+        """A game as it is now. Raises UnknownGameError, RefereeUnreachableError."""
+        fields = self._json("GET", f"/games/{game}")
+        with _understood():
+            return _game_view(fields)
+
+    def transcript(self, game: int) -> Transcript:
+        """All steps of a game, not yet checked.
+
+        Raises:
+            UnknownGameError: no such game.
+            WrongStateError: some were played elsewhere.
+        """
+        with _understood():
+            return Transcript.parse(canonical_json(self._json("GET", f"/games/{game}/transcript")))
+
+    def log(self, game: int) -> GameLog:
+        """The log of a game, not yet audited. Raises UnknownGameError."""
+        with _understood():
+            return GameLog.parse(canonical_json(self._json("GET", f"/games/{game}/log")))
+
+    def credits(self, player_id: int) -> int:
+        """What a player has."""
+        fields = self._json("GET", f"/players/{player_id}")
+        with _understood():
+            return int(fields["credits"])
+
+    def send(self, game: int, request: Request) -> GameView:
+        """Send a request and return the game after it.
+
+        Raises:
+            RefereeError: it is refused, with the referee's reason.
+            RefereeUnreachableError: no answer; whether it has been accepted is not known.
+        """
+        path = "/games" if isinstance(request, InitGame) else f"/games/{game}/{request.method}"
+        fields = self._json("POST", path, body=canonical_json(request.to_json()))
+        with _understood():
+            return _event_view(fields)
+
+    def watch(self, game: int, *, after: int = -1, silence_s: float = TIMEOUT_S) -> Iterator[GameView]:
+        """Yield the game after each event from the one after number `after` on.
+
+        Ends when the referee ends it, or nothing has come for `silence_s` seconds.
+
+        Raises:
+            UnknownGameError: no such game.
+            RefereeUnreachableError: the connection failed.
+        """
+        headers = {"Last-Event-ID": str(after)} if after >= 0 else {}
+        timeout = httpx.Timeout(TIMEOUT_S, read=silence_s)
+        end_s = time.monotonic() + silence_s
+        try:
+            with self._http.stream("GET", f"/games/{game}/events", headers=headers, timeout=timeout) as response:
+                if response.status_code != 200:
+                    response.read()
+                    raise _refusal(response)
+                # One line of data in each event, as our referee writes them; comments come in between.
+                for line in response.iter_lines():
+                    if line.startswith("data:"):
+                        with _understood():
+                            view = _event_view(parse_json(line[5:].encode()))
+                        yield view
+                        end_s = time.monotonic() + silence_s
+                    elif time.monotonic() >= end_s:
+                        return
+        except httpx.ReadTimeout:
+            return
+        except httpx.HTTPError as error:
+            raise RefereeUnreachableError(f"the connection to {self.url} has failed: {error}") from error
+
+    def _json(
+        self, method: str, path: str, *, params: Mapping[str, Any] | None = None, body: bytes | None = None
+    ) -> Any:
+        headers = {} if body is None else {"Content-Type": "application/json"}
+        for attempt in range(self._tries):
+            last = attempt == self._tries - 1
+            pause_s = min(MAX_PAUSE_S, 0.1 * 2**attempt)
+            try:
+                response = self._http.request(method, path, params=params, content=body, headers=headers)
+            except httpx.HTTPError as error:
+                if last:
+                    raise RefereeUnreachableError(f"{self.url} does not answer: {error}") from error
+                time.sleep(pause_s)
+                continue
+            if response.status_code == 200:
+                with _understood():
+                    return parse_json(response.content)
+            error_found = _refusal(response)
+            retry = response.status_code >= 500 or "Retry-After" in response.headers
+            if last or not retry:
+                raise error_found
+            time.sleep(min(MAX_PAUSE_S, float(response.headers.get("Retry-After", pause_s))))
+        raise AssertionError("unreachable")
+
+
+def find_game(client: RefereeClient, text: str) -> GameView:
+    """A game by its solution hash, or by the first digits of it while it is listed and they fit no other.
+
+    Raises:
+        UnknownGameError: none, or several.
+        NotInFieldError: not a solution hash.
+    """
+    if len(text) >= 60:
+        return client.game(parse_field_element(text, "the game"))
+    found = [
+        view
+        for status in ("open", "playing")
+        for view in client.games(status, 100)
+        if str(view.contract.solution_hash).startswith(text)
+    ]
+    if len(found) != 1:
+        raise UnknownGameError(f"{len(found)} games begin with {text[:20]!r}", refusal="unknown_game")
+    return found[0]
+
+
+def make_consent(
+    key_set: KeySet, prover: Prover, player: PlayerKey, action: str, *, referee_id: int, game: int, amount: int
+) -> Consent:
+    """Agree to an action at a referee: a fresh nonce and the proof."""
+    nonce = random_field_element()
+    message = agreement(action, referee_id, game, amount, nonce).message()
+    return Consent(nonce, prover.prove(key_set["authorise"], authorise_inputs(player.key, message)).proof)
+
+
+class _understood:
+    """What does not read as an answer of a referee is no referee's answer."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        if isinstance(error, (ValueError, KeyError, TypeError)):
+            raise RefereeUnreachableError(f"the answer is not one of a referee: {error}") from error
+
+
+def _game_view(fields: Any) -> GameView:
+    return _view(fields, int(fields["events"]))
+
+
+def _event_view(fields: Any) -> GameView:
+    return _view(fields, int(fields["event"]) + 1)
+
+
+def _view(fields: Any, events: int) -> GameView:
+    may_claim = fields["contract"]["may_claim"]
+    if may_claim not in ("master", "breaker", None):
+        raise ValueError("may_claim is not a player")
+    return GameView(
+        contract=read_contract(fields["contract"]),
+        events=events,
+        slot=int(fields["slot"]),
+        keys=str(fields["keys"]),
+        key_set_id=str(fields["key_set_id"]),
+        may_claim=may_claim,
+    )
+
+
+def _refusal(response: httpx.Response) -> Exception:
+    """The error that the referee raised."""
+    try:
+        found = parse_json(response.content)["error"]
+        refusal, message = str(found["refusal"]), str(found["message"])
+    except (ValueError, KeyError, TypeError):
+        return RefereeUnreachableError(f"it answers {response.status_code}, and not as a referee does")
+    if response.status_code == 400:
+        return MalformedEvidenceError(message, field=str(found.get("field", "")))
+    if refusal.upper() in Refusal.__members__:
+        return refusal_class(Refusal[refusal.upper()])(message, refusal=refusal)
+    if refusal == "nonce_used":
+        return ReplayError(message, refusal=refusal)
+    if response.status_code in _STATUSES:
+        return _STATUSES[response.status_code](message, refusal=refusal)
+    return RefereeUnreachableError(f"the referee has failed: {message}")

@@ -1,0 +1,288 @@
+"""The referee at work: reads a request, verifies its proofs, and changes the books in one transaction.
+
+Knows requests, rules and books, and nothing of HTTP. Any number of threads and processes may run one each on the same
+books.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mastermind.errors import (
+    LimitReachedError,
+    ProofRejectedError,
+    UnknownGameError,
+    WrongStateError,
+)
+from mastermind.game.transcript import Transcript, VerifyingKeys
+from mastermind.referee.contract import PER_TURN_SLOTS, SETTLE_SLOTS
+from mastermind.referee.ledger import HOUSE, Transfer, player_account
+from mastermind.referee.log import FORMAT, contract_json
+from mastermind.referee.requests import (
+    Circumstances,
+    Effect,
+    InitGame,
+    Request,
+    digest,
+    parse_request,
+)
+from mastermind.referee.storage import RefereeRecord, Storage, StoredEvent, StoredGame, Transaction
+from mastermind.zk.verify import Verifier
+
+#: Tells the present slot.
+Clock = Callable[[], int]
+
+
+def wall_clock(slot_seconds: int) -> Clock:
+    """Slots of the system's clock, counted from 1970: the same on all machines."""
+    return lambda: int(time.time()) // slot_seconds
+
+
+@dataclass(frozen=True)
+class Terms:
+    """On what terms a referee takes games.
+
+    Attributes:
+        welcome: credits that a player has from the house at the first stake, while the house has them.
+        games_per_player: stakes that one player may have at a time.
+        allow_development_keys: whether games may be staked on keys whose maker can prove anything.
+    """
+
+    welcome: int = 0
+    games_per_player: int = 20
+    allow_development_keys: bool = False
+
+
+class Referee:
+    """One referee over its books."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        key_sets: Mapping[str, VerifyingKeys],
+        verifier: Verifier,
+        terms: Terms,
+        clock: Clock | None = None,
+    ) -> None:
+        """Work on `storage` with these verifying keys, by key set id; no others are ever used.
+
+        Raises:
+            InvalidInputError: the storage has no books.
+        """
+        self.record: RefereeRecord = storage.record()
+        self.terms = terms
+        self.storage = storage
+        self.key_sets = dict(key_sets)
+        self.clock = clock or wall_clock(self.record.slot_seconds)
+        self._verifier = verifier
+
+    @property
+    def id(self) -> int:
+        """The player id of the referee's key."""
+        return self.record.referee_id
+
+    @property
+    def development(self) -> bool:
+        """Whether games may be staked on development keys here."""
+        return self.terms.allow_development_keys
+
+    def act(self, method: str, game: int | None, body: bytes) -> str:
+        """Do what a request asks and return the answer as JSON, the same for the same request however often it comes.
+
+        `game` is the solution hash; None for `init_game`, whose step names it.
+
+        Raises:
+            MalformedEvidenceError: the body is not such a request.
+            RefereeError: it is refused, and nothing has changed.
+        """
+        request = parse_request(method, body)
+        if isinstance(request, InitGame):
+            game = request.solution_hash
+        assert game is not None
+        identifier = digest(game, request)
+        stored, answer = self.storage.look(lambda view: (view.game(game), view.answer(identifier)))
+        if answer is not None:
+            return answer
+        keys = self._keys(request, stored)
+        effect = request.verify(keys, self._verifier, referee_id=self.id, game=game)
+        return self.storage.transact(lambda books: self._commit(books, game, request, identifier, keys, effect))
+
+    def game_json(self, game: int) -> dict[str, Any]:
+        """A game as it is now. Raises UnknownGameError."""
+        return self._game_json(self._stored(game))
+
+    def games_json(self, status: str, limit: int, after: int | None) -> dict[str, Any]:
+        """Games of a status, the newest first, and whether there may be more."""
+        games = self.storage.look(lambda view: view.games(status, limit, after))
+        return {"games": [self._game_json(stored) for stored in games], "more": len(games) == limit}
+
+    def log_json(self, game: int) -> dict[str, Any]:
+        """The log of a game, as `mastermind.referee.log` reads it. Raises UnknownGameError."""
+        stored, events = self._events(game)
+        return {
+            "format": FORMAT,
+            "referee_id": str(self.id),
+            "slot_seconds": self.record.slot_seconds,
+            "rules": stored.contract.game.rules.spelling,
+            "key_set_id": stored.key_set_id,
+            "game": str(game),
+            "events": [
+                {
+                    "event": happened.number,
+                    "slot": happened.slot,
+                    "method": happened.method,
+                    "request": json.loads(happened.request),
+                    "packed": happened.packed,
+                }
+                for happened in events
+            ],
+        }
+
+    def transcript_json(self, game: int) -> dict[str, Any]:
+        """The transcript of a game, as `mastermind game verify` reads it.
+
+        Raises:
+            UnknownGameError: no such game.
+            WrongStateError: a certificate has jumped over steps that the referee has never seen.
+        """
+        stored, events = self._events(game)
+        if any(happened.method == "submit_game_proof" for happened in events):
+            raise WrongStateError(
+                "a certificate has taken this game over steps that were played elsewhere", refusal="steps_missing"
+            )
+        requests = [json.loads(happened.request) for happened in events]
+        empty = Transcript(stored.contract.game.rules, stored.key_set_id)
+        return {**empty.to_json(), "steps": [request["step"] for request in requests if "step" in request]}
+
+    def player_json(self, player_id: int) -> dict[str, Any]:
+        """The credits of a player and the number of stakes. A player never seen has the welcome waiting."""
+        account = player_account(player_id)
+        balance, games = self.storage.look(lambda view: (view.balance(account), view.games_of(player_id)))
+        return {
+            "player_id": str(player_id),
+            "credits": self.terms.welcome if balance is None else balance,
+            "games": games,
+        }
+
+    def info_json(self) -> dict[str, Any]:
+        """What a client has to know about this referee."""
+        return {
+            "referee_id": str(self.id),
+            "slot": self.clock(),
+            "slot_seconds": self.record.slot_seconds,
+            "per_turn_slots": PER_TURN_SLOTS,
+            "settle_slots": SETTLE_SLOTS,
+            "welcome": self.terms.welcome,
+            "games_per_player": self.terms.games_per_player,
+            "allow_development_keys": self.terms.allow_development_keys,
+            "key_sets": [
+                {"rules": keys.rules.spelling, "name": keys.rules.name, "key_set_id": name, "keys": keys.status}
+                for name, keys in self.key_sets.items()
+            ],
+        }
+
+    def _commit(
+        self,
+        books: Transaction,
+        game: int,
+        request: Request,
+        identifier: str,
+        keys: VerifyingKeys,
+        effect: Effect,
+    ) -> str:
+        stored = books.lock_game(game)
+        # Sent twice at once: the second one finds the answer of the first here, behind the lock.
+        repeated = books.answer(identifier)
+        if repeated is not None:
+            return repeated
+        slot = self.clock()
+        if stored is not None:
+            # Clocks of several machines differ by a little; a game's time never goes back.
+            slot = max(slot, stored.opened_slot, stored.contract.last_played_slot)
+        reason = f"{game} {request.method}"
+        credit = 0 if request.payer is None else self._credit(books, request.payer, reason)
+        outcome = effect(None if stored is None else stored.contract, Circumstances(self.id, slot, credit))
+        if request.payer is not None and books.games_of(request.payer) >= self.terms.games_per_player:
+            raise LimitReachedError(
+                f"a player may have {self.terms.games_per_player} games at a time", refusal="too_many_games"
+            )
+        if request.signature is not None:
+            books.use_nonce(request.signature.player_id, request.signature.consent.nonce)
+        if outcome.transfer is not None:
+            books.transfer(outcome.transfer, reason)
+        contract = contract_json(outcome.contract, slot)
+        number = 0 if stored is None else stored.event_count
+        answer = _text(
+            {
+                "game": str(game),
+                "event": number,
+                "slot": slot,
+                "method": request.method,
+                "keys": keys.status,
+                "key_set_id": keys.id,
+                "contract": contract,
+            }
+        )
+        happened = StoredEvent(number, slot, request.method, _text(request.to_json()), contract["packed"], answer)
+        books.save(outcome.contract, _text(contract), keys.id, identifier, happened)
+        return answer
+
+    def _credit(self, books: Transaction, player_id: int, reason: str) -> int:
+        """What a player has; at the first stake, the welcome."""
+        account = player_account(player_id)
+        balance = books.lock_balance(account)
+        if balance is not None:
+            return balance
+        welcome = min(self.terms.welcome, books.lock_balance(HOUSE) or 0)
+        if welcome:
+            books.transfer(Transfer(HOUSE, account, welcome), f"{reason}: welcome")
+        return welcome
+
+    def _keys(self, request: Request, stored: StoredGame | None) -> VerifyingKeys:
+        """The pinned keys for a request; what a request says about keys only has to agree with them."""
+        if isinstance(request, InitGame):
+            keys = self.key_sets.get(request.key_set_id)
+            if keys is None or keys.rules != request.rules:
+                raise ProofRejectedError("this referee does not use that key set", refusal="unknown_key_set")
+            if keys.status != "ceremony" and not self.terms.allow_development_keys:
+                raise ProofRejectedError(
+                    "games are not staked on development keys: whoever made them can prove anything",
+                    refusal="development_keys",
+                )
+            return keys
+        if stored is None:
+            raise UnknownGameError("this referee has no such game", refusal="unknown_game")
+        if stored.key_set_id not in self.key_sets:
+            raise ProofRejectedError("the key set of this game is not in use here", refusal="unknown_key_set")
+        return self.key_sets[stored.key_set_id]
+
+    def _stored(self, game: int) -> StoredGame:
+        stored = self.storage.look(lambda view: view.game(game))
+        if stored is None:
+            raise UnknownGameError("this referee has no such game", refusal="unknown_game")
+        return stored
+
+    def _events(self, game: int) -> tuple[StoredGame, list[StoredEvent]]:
+        stored, events = self.storage.look(lambda view: (view.game(game), view.events(game)))
+        if stored is None:
+            raise UnknownGameError("this referee has no such game", refusal="unknown_game")
+        return stored, events
+
+    def _game_json(self, stored: StoredGame) -> dict[str, Any]:
+        keys = self.key_sets.get(stored.key_set_id)
+        return {
+            "game": str(stored.contract.solution_hash),
+            "events": stored.event_count,
+            "slot": self.clock(),
+            "keys": "unknown" if keys is None else keys.status,
+            "key_set_id": stored.key_set_id,
+            "contract": contract_json(stored.contract, self.clock()),
+        }
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))

@@ -1,0 +1,346 @@
+"""A seat at a game of the referee: what a player does there, from files that outlive the process.
+
+    folder/
+      seat.json         which game at which referee, and in which role
+      transcript.json   the steps so far
+      secret.json       the master's secret, and what has been answered (mode 0600)
+      certificate.json  at the end of a game: the master's evidence of all of it
+
+A step is in the transcript before it is sent, and an answer is in the secret file before it is made. What is to be
+done next follows from these files and from what the referee shows, so a client that is stopped at any point goes on
+by being started again. The referee is not believed: steps that come from it are verified, its id and keys are pinned.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from mastermind.errors import (
+    InvalidInputError,
+    MalformedEvidenceError,
+    RejectedEvidenceError,
+    UnknownGameError,
+    WrongKeySetError,
+)
+from mastermind.game.play import Table
+from mastermind.game.secret_files import AskPassphrase, GameSecret, PlayerKey, no_passphrase
+from mastermind.game.steps import GameState
+from mastermind.game.transcript import (
+    Transcript,
+    read_bounded,
+    read_element,
+    read_fields,
+    write_json,
+)
+from mastermind.referee.client import GameView, RefereeClient, RefereeInfo, make_consent
+from mastermind.referee.contract import Role, require_turn_time
+from mastermind.referee.requests import AcceptGame, ClaimReward, Consent, GiveClue, InitGame, MakeGuess
+from mastermind.rules import Code, Rules
+from mastermind.zk.artifacts import KeySet
+from mastermind.zk.prove import self_test
+
+FORMAT = "mastermind seat 1"
+MAX_BYTES = 1 << 12
+#: Without news the game is looked at again after this long.
+LOOK_AGAIN_S = 20.0
+
+#: Chooses a guess, from the game so far.
+Guesser = Callable[[GameState], Code]
+#: Is told the game whenever it has changed.
+Shown = Callable[[GameView], None]
+
+
+@dataclass(frozen=True)
+class Seat:
+    """Which game a player has a seat at.
+
+    Attributes:
+        url: of the referee.
+        game: the solution hash.
+        reward: the stake of each player, in credits.
+    """
+
+    role: Role
+    url: str
+    referee_id: int
+    game: int
+    reward: int
+
+    @classmethod
+    def read(cls, folder: Path) -> Seat:
+        """Read the seat of a folder. Raises MalformedEvidenceError."""
+        names = {"role", "url", "referee_id", "game", "reward"}
+        fields = read_fields(read_bounded(folder / "seat.json", MAX_BYTES), FORMAT, names, MAX_BYTES)
+        if fields["role"] not in ("master", "breaker") or not isinstance(fields["url"], str):
+            raise MalformedEvidenceError("it is not the file of a seat", field="role")
+        return cls(
+            fields["role"],
+            fields["url"],
+            read_element(fields, "referee_id"),
+            read_element(fields, "game"),
+            read_element(fields, "reward"),
+        )
+
+    def write(self, folder: Path) -> None:
+        """Take the seat: write its file."""
+        fields: dict[str, Any] = {"format": FORMAT, "role": self.role, "url": self.url}
+        fields |= {name: str(getattr(self, name)) for name in ("referee_id", "game", "reward")}
+        write_json(folder / "seat.json", fields)
+
+
+def take_master_seat(
+    folder: Path, table: Table, key: PlayerKey, url: str, info: RefereeInfo, reward: int, secret: Code
+) -> Seat:
+    """Prepare a game as its master: the secret, the opening step and the seat. Nothing is sent yet.
+
+    Raises:
+        InvalidInputError: the folder exists.
+    """
+    transcript, kept = table.open_game(key, secret)
+    seat = Seat("master", url, info.referee_id, transcript.steps[0].step.public_signals[0], reward)
+    with _new_folder(folder) as new:
+        kept.write_new(new / "secret.json", key)
+        transcript.write_new(new / "transcript.json")
+        seat.write(new)
+    return seat
+
+
+def take_breaker_seat(
+    folder: Path, table: Table, key: PlayerKey, client: RefereeClient, info: RefereeInfo, view: GameView
+) -> Seat:
+    """Prepare to join an open game as its breaker: verify its opening and make the joining step.
+
+    Raises:
+        InvalidInputError: the folder exists.
+        RejectedEvidenceError: the opening is not proved.
+        RefusedStepError: somebody has joined already.
+    """
+    game = view.contract.solution_hash
+    transcript = table.join_game(client.transcript(game), key)
+    if transcript.state().solution_hash != game:
+        raise RejectedEvidenceError("the referee shows another game's steps", reason="other steps")
+    seat = Seat("breaker", client.url, info.referee_id, game, view.contract.reward)
+    with _new_folder(folder) as new:
+        transcript.write_new(new / "transcript.json")
+        seat.write(new)
+    return seat
+
+
+def key_set_for(info: RefereeInfo, rules: Rules, load: Callable[[str], KeySet]) -> KeySet:
+    """The key set that the referee uses for some rules, if it is one of ours; `load` finds it by its id.
+
+    Raises:
+        WrongKeySetError: the referee does not take such games, or its keys are not here.
+        InvalidInputError: its turns are too short for proofs made on this machine.
+    """
+    if rules.spelling not in info.key_sets:
+        raise WrongKeySetError(f"this referee takes no games of {rules.name}")
+    key_set = load(info.key_sets[rules.spelling][0])
+    require_turn_time(info.slot_seconds, proof_seconds(key_set))
+    return key_set
+
+
+def proof_seconds(key_set: KeySet) -> float:
+    """What the slowest proof takes here, in seconds, once its files are loaded."""
+    self_test(key_set["certify_game"])
+    start = time.perf_counter()
+    self_test(key_set["certify_game"])
+    return time.perf_counter() - start
+
+
+@dataclass(frozen=True)
+class Player:
+    """A player in a seat.
+
+    Attributes:
+        folder: of the seat's files.
+        ask: for the passphrase of the secret file.
+        show: told the game whenever it has changed.
+    """
+
+    seat: Seat
+    folder: Path
+    table: Table
+    key: PlayerKey
+    client: RefereeClient
+    ask: AskPassphrase = no_passphrase
+    show: Shown = lambda _: None
+
+    def play(self, guess: Guesser) -> GameView:
+        """Play until the game is paid out, and return how it ended. `guess` is asked when the breaker is to move.
+
+        Raises:
+            RefereeError: the referee refuses something, as when a turn has passed.
+            RejectedEvidenceError: the referee shows something that is not proved.
+            RefereeUnreachableError: no answer; start again later.
+        """
+        view = self._arrive()
+        self.show(view)
+        while not view.contract.closed:
+            acted = self._act(view, guess)
+            if acted is None:
+                acted = self._wait(view)
+            if acted.events != view.events:
+                self.show(acted)
+            view = acted
+        return view
+
+    def claim(self) -> GameView:
+        """Claim the pot, or take back the stake of a game that nobody has accepted. Raises RefereeError."""
+        view = self.client.game(self.seat.game)
+        if view.contract.accepted:
+            self._catch_up()
+        return self._claim(view)
+
+    def _arrive(self) -> GameView:
+        """The game at the referee, opened or accepted if that has not happened yet."""
+        seat = self.seat
+        info = self.client.info()
+        if info.referee_id != seat.referee_id:
+            raise WrongKeySetError("another referee answers at this address than the one of this seat")
+        opening = self._transcript().steps
+        try:
+            view = self.client.game(seat.game)
+        except UnknownGameError:
+            if seat.role != "master":
+                raise
+            return self.client.send(
+                seat.game,
+                InitGame(
+                    self.table.rules,
+                    self.table.key_set.id,
+                    seat.reward,
+                    opening[0],
+                    self._consent("init_game", seat.reward),
+                ),
+            )
+        if seat.role == "breaker" and view.contract.game.game_id is None:
+            return self.client.send(
+                seat.game, AcceptGame(seat.reward, opening[1], self._consent("accept_game", seat.reward))
+            )
+        return view
+
+    def _act(self, view: GameView, guess: Guesser) -> GameView | None:
+        """Do what is ours to do, or return None when there is nothing."""
+        contract = view.contract
+        if not contract.accepted:
+            return None
+        transcript, ahead = self._catch_up()
+        state = transcript.state()
+        if contract.finalized(view.slot) or contract.game.over:
+            if contract.game.over:
+                self._keep_certificate(transcript)
+            return self._claim(view) if view.may_claim == self.seat.role else None
+        if ahead:
+            return self._send_newest(transcript)
+        if state.next_step == "give_clue" and self.seat.role == "master":
+            path = self.folder / "secret.json"
+            kept = GameSecret.read(path, self.ask)
+            transcript = self.table.give_clue(
+                transcript, self.key, kept, lambda record: record.replace(path, self.key, self.ask)
+            )
+        elif state.next_step == "make_guess" and self.seat.role == "breaker":
+            # The proofs of what the guess will be about, before anybody thinks about it.
+            transcript.verify(self.table.keys, self.table.verifier)
+            transcript = self.table.make_guess(transcript, self.key, guess(state))
+        else:
+            return None
+        transcript.append_to(self.folder / "transcript.json")
+        return self._send_newest(transcript)
+
+    def _send_newest(self, transcript: Transcript) -> GameView:
+        step = transcript.steps[-1]
+        return self.client.send(self.seat.game, GiveClue(step) if self.seat.role == "master" else MakeGuess(step))
+
+    def _wait(self, view: GameView) -> GameView:
+        """Wait for news, or for the slot in which something changes without any."""
+        silence_s = LOOK_AGAIN_S
+        if view.contract.accepted and view.slot < view.contract.finalize_slot:
+            left_s = (view.contract.finalize_slot - view.slot) * self.client.info().slot_seconds
+            silence_s = min(silence_s, left_s)
+        for _ in self.client.watch(self.seat.game, after=view.events - 1, silence_s=silence_s):
+            break
+        return self.client.game(self.seat.game)
+
+    def _catch_up(self) -> tuple[Transcript, bool]:
+        """The transcript with the steps that the referee has and we had not, and whether we have one more.
+
+        Raises:
+            RejectedEvidenceError: the referee's steps are not the ones of our game, or not proved.
+        """
+        path = self.folder / "transcript.json"
+        ours = Transcript.read(path)
+        theirs = self.client.transcript(self.seat.game)
+        common = min(len(ours.steps), len(theirs.steps))
+        if replace(theirs, steps=theirs.steps[:common]) != replace(ours, steps=ours.steps[:common]):
+            raise RejectedEvidenceError("the referee shows other steps than were played", reason="other steps")
+        if len(theirs.steps) <= len(ours.steps):
+            return ours, len(theirs.steps) < len(ours.steps)
+        theirs.verify(self.table.keys, self.table.verifier, since=len(ours.steps))
+        theirs.append_to(path)
+        return theirs, False
+
+    def _keep_certificate(self, transcript: Transcript) -> None:
+        path = self.folder / "certificate.json"
+        if self.seat.role == "master" and not path.exists():
+            kept = GameSecret.read(self.folder / "secret.json", self.ask)
+            write_json(path, self.table.certify(transcript, self.key, kept).to_json())
+
+    def _claim(self, view: GameView) -> GameView:
+        amount = view.contract.pot
+        consent = self._consent("claim_reward", amount)
+        return self.client.send(self.seat.game, ClaimReward(self.key.id, amount, consent))
+
+    def _consent(self, action: str, amount: int) -> Consent:
+        return make_consent(
+            self.table.key_set,
+            self.table.prover,
+            self.key,
+            action,
+            referee_id=self.seat.referee_id,
+            game=self.seat.game,
+            amount=amount,
+        )
+
+    def _transcript(self) -> Transcript:
+        return Transcript.read(self.folder / "transcript.json")
+
+
+@contextmanager
+def seated(
+    folder: Path,
+    key: PlayerKey,
+    make_table: Callable[[Rules, str], Table],
+    *,
+    ask: AskPassphrase = no_passphrase,
+    show: Shown = lambda _: None,
+) -> Iterator[Player]:
+    """Sit down in the seat of a folder; `make_table` gives the table for some rules and key set id.
+
+    Raises:
+        MalformedEvidenceError: the folder has no readable seat.
+    """
+    seat = Seat.read(folder)
+    transcript = Transcript.read(folder / "transcript.json")
+    table = make_table(transcript.rules, transcript.key_set_id)
+    with RefereeClient(seat.url) as client:
+        yield Player(seat, folder, table, key, client, ask, show)
+
+
+@contextmanager
+def _new_folder(folder: Path) -> Iterator[Path]:
+    """A folder that is there with all its files, or not at all. Raises InvalidInputError when it exists."""
+    if folder.exists():
+        raise InvalidInputError(f"{folder} exists; take another folder for another game")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    new = folder.with_name(f".{folder.name}.new")
+    shutil.rmtree(new, ignore_errors=True)  # of somebody who was stopped here
+    new.mkdir(mode=0o700)
+    yield new
+    new.rename(folder)
