@@ -1,0 +1,1 @@
+"""Computer players: strategies for breaking a code, of four strengths."""
