@@ -403,8 +403,13 @@ class Transaction(View):
     """Reading and writing the books in one transaction."""
 
     def lock_game(self, game: int) -> StoredGame | None:
-        """A game, locked until the end of the transaction, or None."""
-        return self._game(game, lock=True)
+        """A game, locked until the end of the transaction, or None; then its name is locked."""
+        stored = self._game(game, lock=True)
+        if stored is None and self._connection.dialect.name == "postgresql":
+            # There is no row to lock before the game is opened, and two openings may come at once.
+            self._connection.execute(select(func.pg_advisory_xact_lock(game % (1 << 63))))
+            stored = self._game(game, lock=True)
+        return stored
 
     def lock_balance(self, account: str) -> int | None:
         """A balance, locked until the end of the transaction, or None when there is no such account."""

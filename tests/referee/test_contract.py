@@ -253,9 +253,9 @@ def test_both_stakes_need_the_credits() -> None:
 
 def test_amounts_are_what_was_agreed_to() -> None:
     for act in (
-        lambda: accept_game(stage("opened"), REWARD + 1, join_step(), START, credit=MAX_REWARD),
-        lambda: claim_reward(stage("solved"), BREAKER, REWARD, START),
-        lambda: forfeit_win(stage("accepted"), REFEREE, "master", REWARD),
+        partial(accept_game, stage("opened"), REWARD + 1, join_step(), START, credit=MAX_REWARD),
+        partial(claim_reward, stage("solved"), BREAKER, REWARD, START),
+        partial(forfeit_win, stage("accepted"), REFEREE, "master", REWARD),
     ):
         with pytest.raises(ProofRejectedError) as caught:
             act()

@@ -83,7 +83,9 @@ class PlayedGame:
     def certificate(self, steps: int | None = None) -> Certificate:
         """Of the first `steps` steps, or all."""
         cut = Transcript(
-            self.transcript.rules, self.transcript.key_set_id, self.transcript.steps[: steps or len(self.transcript.steps)]
+            self.transcript.rules,
+            self.transcript.key_set_id,
+            self.transcript.steps[: steps or len(self.transcript.steps)],
         )
         return self.world.table.certify(cut, self.master, self.kept)
 
@@ -95,6 +97,7 @@ class World:
         self.table = Table(RULES, key_set, NativeProver())
         self.referee_key = PlayerKey.new()
         self.keys = VerifyingKeys.of(key_set, RULES)
+        self._storages: list[Storage] = []
 
     def play(
         self,
@@ -138,11 +141,21 @@ class World:
         supply: int = SUPPLY,
     ) -> Referee:
         """A referee over new books (or old ones, with `create=False`)."""
-        storage = Storage(url)
+        storage = self.storage(url)
         if create:
             storage.create(RefereeRecord(self.referee_key.id, 180, supply))
         terms = terms or Terms(welcome=WELCOME, allow_development_keys=True)
         return Referee(storage, {self.keys.id: self.keys}, verifier or NativeVerifier(), terms, clock)
+
+    def storage(self, url: str) -> Storage:
+        """A storage that `close` closes."""
+        self._storages.append(Storage(url))
+        return self._storages[-1]
+
+    def close(self) -> None:
+        """Close all storages."""
+        while self._storages:
+            self._storages.pop().close()
 
 
 def body(request: Request) -> bytes:
