@@ -10,11 +10,13 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from mastermind.errors import (
     LimitReachedError,
     ProofRejectedError,
+    RefereeError,
     UnknownGameError,
     WrongStateError,
 )
@@ -103,12 +105,9 @@ class Referee:
         if isinstance(request, InitGame):
             game = request.solution_hash
         assert game is not None
-        identifier = digest(game, request)
-        stored, answer = self.storage.look(lambda view: (view.game(game), view.answer(identifier)))
-        if answer is not None:
-            return answer
-        keys = self._keys(request, stored)
+        keys = self._keys(request, game)
         effect = request.verify(keys, self._verifier, referee_id=self.id, game=game)
+        identifier = digest(game, request)
         return self.storage.transact(lambda books: self._commit(books, game, request, identifier, keys, effect))
 
     def game_json(self, game: int) -> dict[str, Any]:
@@ -195,23 +194,32 @@ class Referee:
         effect: Effect,
     ) -> str:
         stored = books.lock_game(game)
-        # Sent twice at once: the second one finds the answer of the first here, behind the lock.
-        repeated = books.answer(identifier)
-        if repeated is not None:
-            return repeated
         slot = self.clock()
         if stored is not None:
             # Clocks of several machines differ by a little; a game's time never goes back.
             slot = max(slot, stored.opened_slot, stored.contract.last_played_slot)
-        reason = f"{game} {request.method}"
-        credit = 0 if request.payer is None else self._credit(books, request.payer, reason)
-        outcome = effect(None if stored is None else stored.contract, Circumstances(self.id, slot, credit))
+        balance = None if request.payer is None else books.lock_balance(player_account(request.payer))
+        welcome = 0 if request.payer is None or balance is not None else self._welcome(books)
+        try:
+            outcome = effect(
+                None if stored is None else stored.contract,
+                Circumstances(self.id, slot, welcome if balance is None else balance),
+            )
+        except RefereeError:
+            # No request is accepted twice. If this one has been, it is answered as it was then.
+            answer = books.answer(identifier)
+            if answer is None:
+                raise
+            return answer
         if request.payer is not None and books.games_of(request.payer) >= self.terms.games_per_player:
             raise LimitReachedError(
                 f"a player may have {self.terms.games_per_player} games at a time", refusal="too_many_games"
             )
         if request.signature is not None:
             books.use_nonce(request.signature.player_id, request.signature.consent.nonce)
+        reason = f"{game} {request.method}"
+        if request.payer is not None and welcome:
+            books.transfer(Transfer(HOUSE, player_account(request.payer), welcome), f"{reason}: welcome")
         if outcome.transfer is not None:
             books.transfer(outcome.transfer, reason)
         contract = contract_json(outcome.contract, slot)
@@ -231,18 +239,11 @@ class Referee:
         books.save(outcome.contract, _text(contract), keys.id, identifier, happened)
         return answer
 
-    def _credit(self, books: Transaction, player_id: int, reason: str) -> int:
-        """What a player has; at the first stake, the welcome."""
-        account = player_account(player_id)
-        balance = books.lock_balance(account)
-        if balance is not None:
-            return balance
-        welcome = min(self.terms.welcome, books.lock_balance(HOUSE) or 0)
-        if welcome:
-            books.transfer(Transfer(HOUSE, account, welcome), f"{reason}: welcome")
-        return welcome
+    def _welcome(self, books: Transaction) -> int:
+        """What the house gives a player at the first stake."""
+        return min(self.terms.welcome, books.lock_balance(HOUSE) or 0)
 
-    def _keys(self, request: Request, stored: StoredGame | None) -> VerifyingKeys:
+    def _keys(self, request: Request, game: int) -> VerifyingKeys:
         """The pinned keys for a request; what a request says about keys only has to agree with them."""
         if isinstance(request, InitGame):
             keys = self.key_sets.get(request.key_set_id)
@@ -254,11 +255,14 @@ class Referee:
                     refusal="development_keys",
                 )
             return keys
-        if stored is None:
-            raise UnknownGameError("this referee has no such game", refusal="unknown_game")
-        if stored.key_set_id not in self.key_sets:
+        identifier = self._key_set_id(game)
+        if identifier not in self.key_sets:
             raise ProofRejectedError("the key set of this game is not in use here", refusal="unknown_key_set")
-        return self.key_sets[stored.key_set_id]
+        return self.key_sets[identifier]
+
+    @lru_cache(maxsize=10_000)  # noqa: B019 (it never changes, and a process has one referee)
+    def _key_set_id(self, game: int) -> str:
+        return self._stored(game).key_set_id
 
     def _stored(self, game: int) -> StoredGame:
         stored = self.storage.look(lambda view: view.game(game))

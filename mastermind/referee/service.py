@@ -93,9 +93,12 @@ def create_app(referee: Referee, *, requests_per_second: float = 0) -> FastAPI:
     watchers = Watchers(lambda games: look(partial(View.event_counts, games=games)))
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         watchers.start()
-        _before_exit(lambda: asyncio.ensure_future(watchers.stop()))
+        loop = asyncio.get_running_loop()
+        # Streams of events end by themselves before the server waits for open connections; else it would wait in vain.
+        app.state.before_exit = lambda: asyncio.run_coroutine_threadsafe(watchers.stop(), loop)
+        _before_exit(app.state.before_exit)
         logger.info("ready", extra={"fields": {"referee_id": str(referee.id)}})
         yield
         await watchers.stop()
@@ -303,18 +306,17 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
 
 
 def _before_exit(act: Callable[[], object]) -> None:
-    """Run `act` in the event loop when the process is told to end, before the server waits for open connections.
+    """Run `act` when the process is told to end, before the server's own answer to that.
 
-    Streams of events end by themselves then; else the server would wait for them in vain.
+    The server has no hook for it; its own handler is called afterwards.
     """
     if threading.current_thread() is not threading.main_thread():
         return
-    loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         before = signal.getsignal(number)
 
         def handle(signum: int, frame: Any, before: Any = before) -> None:
-            loop.call_soon_threadsafe(act)
+            act()
             if callable(before):
                 before(signum, frame)
 

@@ -4,7 +4,7 @@ Everything that matters is here and nothing of it in a process. Each request is 
 locked; the state, its event, the nonce and the entries change together or not at all; and when `transact` returns they
 are on disk. PostgreSQL is used with row locks, taken in one order (the game, then accounts by name); whoever loses a
 race or meets a deadlock starts again. SQLite has one writer at a time, and its write-ahead log is synced at each
-commit: requests that wait for the writer share the next commit, each in a savepoint of its own.
+commit: requests that wait for the writer share the next commit.
 """
 
 from __future__ import annotations
@@ -244,9 +244,15 @@ class Storage:
         raise AssertionError("unreachable")
 
     def look(self, read: Callable[[View], T]) -> T:
-        """Run a reading `read` on one snapshot."""
-        with self._engine.connect() as connection:
-            return read(View(connection))
+        """Run a reading `read` in one transaction."""
+        try:
+            with self._engine.connect() as connection:
+                return read(View(connection))
+        except OperationalError as error:
+            if not error.connection_invalidated:
+                raise
+            with self._engine.connect() as connection:  # the server has restarted
+                return read(View(connection))
 
     def close(self) -> None:
         """Close all connections."""
@@ -297,18 +303,27 @@ class _Batches:
     def _write(self) -> None:
         jobs = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_BATCH))]
         try:
-            with self._begin() as connection:
-                for job in jobs:
-                    try:
-                        with connection.begin_nested():
-                            job.answer = job.work(Transaction(connection))
-                    except Exception as error:  # handed to whoever waits for it
-                        job.error = error
-        except Exception as error:
-            for job in jobs:  # nothing of the batch is written
-                job.error = error
+            self._commit(jobs)
+        except Exception:  # nothing is written; each by itself, then, and its error is its own
+            for job in jobs:
+                try:
+                    self._commit([job])
+                except Exception as error:
+                    job.error = error
         for job in jobs:
             job.done = True
+
+    def _commit(self, jobs: Sequence[_Job]) -> None:
+        with self._begin() as connection:
+            for job in jobs:
+                books = Transaction(connection)
+                job.error = None
+                try:
+                    job.answer = job.work(books)
+                except Exception as error:
+                    if books.wrote:
+                        raise  # what it wrote must go, and everything of this commit with it
+                    job.error = error
 
 
 class View:
@@ -400,7 +415,15 @@ class View:
 
 
 class Transaction(View):
-    """Reading and writing the books in one transaction."""
+    """Reading and writing the books in one transaction.
+
+    Attributes:
+        wrote: whether anything has been written.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self.wrote = False
 
     def lock_game(self, game: int) -> StoredGame | None:
         """A game, locked until the end of the transaction, or None; then its name is locked."""
@@ -426,6 +449,7 @@ class Transaction(View):
         happened: StoredEvent,
     ) -> None:
         """Write a game after its newest event."""
+        self.wrote = True
         game = str(contract.solution_hash)
         status = "closed" if contract.closed else "playing" if contract.accepted else "open"
         breaker_id = None if contract.game.breaker_id is None else str(contract.game.breaker_id)
@@ -457,6 +481,7 @@ class Transaction(View):
         used = self._connection.execute(select(_nonces).filter_by(**key)).one_or_none()
         if used is not None:
             raise ReplayError("this nonce has been used before", refusal="nonce_used")
+        self.wrote = True
         self._connection.execute(insert(_nonces).values(**key))
 
     def transfer(self, transfer: Transfer, reason: str) -> None:
@@ -464,6 +489,7 @@ class Transaction(View):
         accounts = sorted((transfer.source, transfer.target))
         held = {account: self.lock_balance(account) for account in accounts}
         new = post({account: balance or 0 for account, balance in held.items()}, transfer)
+        self.wrote = True
         for account in accounts:
             if held[account] is None:
                 self._connection.execute(insert(_accounts).values(account=account, balance=new[account]))
@@ -501,12 +527,14 @@ def _sqlite_engine(url: Any) -> Engine:
 
 
 def _postgresql_engine(url: Any) -> Engine:
-    return create_engine(url, pool_size=16, max_overflow=16, pool_pre_ping=True)
+    return create_engine(url, pool_size=16, max_overflow=16)
 
 
 def _lost_a_race(error: DBAPIError) -> bool:
     """Whether the same work may well succeed on another try."""
     if isinstance(error, IntegrityError):
         return True  # somebody has written the same row: now it can be read
+    if error.connection_invalidated:
+        return True  # the server has restarted; whether this was written will be found out
     state = getattr(error.orig, "sqlstate", None)
     return state in ("40001", "40P01") or "database is locked" in str(error.orig)
