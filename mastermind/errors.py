@@ -15,6 +15,7 @@
     |   |-- WrongKeySetError
     |   `-- InvalidArtifactError            a file that is not what its manifest says
     |-- GameError                           the game says no
+    |   |-- NotYourCodeError                a player was asked about a code that is the other player's
     |   |-- RefusedStepError                a step that does not fit the state; `refusal` names why
     |   |-- RejectedEvidenceError           a transcript, certificate or reveal that shows nothing; step and reason
     |   `-- RefereeError                    the referee says no; `refusal` names why
@@ -128,6 +129,10 @@ class InvalidArtifactError(InvalidInputError):
 
 class GameError(MastermindError):
     """Well-formed, but not so under the rules of the game."""
+
+
+class NotYourCodeError(GameError):
+    """A player was asked to score or open a code that they were never given."""
 
 
 class RefusedStepError(GameError):

@@ -12,6 +12,8 @@ from mastermind.rules import Clue, Code, Rules
 
 #: Terminal colours by peg colour; beyond these the number alone tells.
 _COLOURS = ("red", "green", "yellow", "blue", "magenta", "cyan", "white", "bright_red")
+#: The letters of the colours above, red to orange: pegs differ without colour too.
+LETTERS = ("R", "G", "Y", "B", "M", "C", "W", "O")
 
 
 def show_peg(peg: int, width: int = 1) -> str:
@@ -37,6 +39,11 @@ def read_code(rules: Rules, words: Sequence[str], what: str) -> Code:
     if not all(part.isascii() and part.isdecimal() and len(part) <= 3 for part in parts):
         raise InvalidCodeError(f"the {what} must be {rules.pegs} numbers of 0 .. {rules.colours - 1}")
     return rules.require_code([int(part) for part in parts], what)
+
+
+def show_letters(code: Sequence[int]) -> str:
+    """A code as coloured letters (LETTERS)."""
+    return " ".join(click.style(LETTERS[peg], fg=_COLOURS[peg % len(_COLOURS)], bold=True) for peg in code)
 
 
 def show_clue(rules: Rules, clue: Clue) -> str:

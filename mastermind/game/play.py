@@ -173,11 +173,21 @@ class Table:
             RejectedEvidenceError: the transcript does not hold.
             RefusedStepError: the game is not over, or the secret is another game's.
         """
+        if not transcript.state().over:
+            raise RefusedStepError("the secret is opened after the end of the game", refusal=Refusal.NOT_OVER)
+        return self.open_secret(transcript, master, kept)
+
+    def open_secret(self, transcript: Transcript, master: PlayerKey, kept: GameSecret) -> Reveal:
+        """Open the secret of a joined game, over or not: for a duel, which may end before one of its games does.
+
+        Raises:
+            RejectedEvidenceError: the transcript does not hold.
+            RefusedStepError: nobody has joined, or the secret is another game's.
+        """
         state = transcript.verify(self.keys, self.verifier)
         _require_owner(state, master, kept)
-        if not state.over:
-            raise RefusedStepError("the secret is opened after the end of the game", refusal=Refusal.NOT_OVER)
-        assert state.game_id is not None
+        if state.game_id is None:
+            raise RefusedStepError("nobody has joined", refusal=Refusal.NOT_JOINED)
         inputs = give_clue_inputs(
             self.rules,
             game_id=state.game_id,

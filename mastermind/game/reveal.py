@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mastermind.errors import InvalidInputError, MalformedEvidenceError, RejectedEvidenceError
+from mastermind.game.steps import GameState
 from mastermind.game.transcript import (
     Transcript,
     VerifyingKeys,
@@ -78,12 +79,20 @@ class Reveal:
         Raises:
             RejectedEvidenceError: either does not hold, or the game is not over.
         """
-        keys.require(self.rules, self.key_set_id)
         state = transcript.verify(keys, verifier)
         if not state.over:
             raise RejectedEvidenceError("the game is not over", reason="game not over")
-        assert state.game_id is not None
-        assert state.solution_hash is not None
+        return self.verify_against(state, keys, verifier)
+
+    def verify_against(self, state: GameState, keys: VerifyingKeys, verifier: Verifier) -> Code:
+        """Check the opening against a game whose transcript has been verified, over or not.
+
+        Raises:
+            RejectedEvidenceError: it does not open this game.
+        """
+        keys.require(self.rules, self.key_set_id)
+        if state.game_id is None or state.solution_hash is None:
+            raise RejectedEvidenceError("nobody has joined the game", reason="not joined")
         signals = (
             state.game_id,
             state.solution_hash,

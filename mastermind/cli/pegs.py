@@ -1,0 +1,96 @@
+"""Entering a code peg by peg at a terminal, or as a line elsewhere."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import click
+
+from mastermind.cli.board import LETTERS, show_letters
+from mastermind.errors import InvalidCodeError
+from mastermind.rules import Code, Rules
+
+try:
+    import termios
+    import tty
+except ImportError:  # not a POSIX system: codes are entered as lines
+    _HAS_KEYS = False
+else:
+    _HAS_KEYS = True
+
+_UNDO = {"\x7f", "\x08", "-"}
+_SEND = {"\r", "\n"}
+_LEAVE = {"\x03", "\x04", ""}
+
+
+def enter_code(rules: Rules, prompt: str, *, optional: bool = False) -> Code | None:
+    """Ask for a code of at most eight colours until it is legal; None for an empty entry when `optional`.
+
+    Raises:
+        click.Abort: the player leaves, or the input ends.
+    """
+    while True:
+        entered = _enter_keys(rules, prompt) if _HAS_KEYS and sys.stdin.isatty() else _enter_line(prompt)
+        if not entered and optional:
+            return None
+        try:
+            return rules.require_code([_peg(rules, character) for character in entered])
+        except InvalidCodeError as error:
+            click.echo(f"{error}. Nothing has been played.", err=True)
+
+
+def _peg(rules: Rules, character: str) -> int:
+    """The colour of a letter or number. Raises InvalidCodeError."""
+    peg = LETTERS.index(character.upper()) if character.upper() in LETTERS else -1
+    if character.isascii() and character.isdecimal():
+        peg = int(character)
+    if not 0 <= peg < rules.colours:
+        raise InvalidCodeError(f"the colours are {', '.join(LETTERS[: rules.colours])} or 0 .. {rules.colours - 1}")
+    return peg
+
+
+def _enter_line(prompt: str) -> str:
+    click.echo(f"{prompt}: ", nl=False, err=True)
+    line = sys.stdin.readline()
+    if not line:
+        raise click.Abort
+    return "".join(line.replace(",", " ").split())
+
+
+def _enter_keys(rules: Rules, prompt: str) -> str:
+    """Read keys one by one and show the pegs as they are set."""
+    entered: list[str] = []
+    with _keys() as next_key:
+        while True:
+            pegs = [_peg(rules, character) for character in entered]
+            places = " ".join([show_letters(pegs)] * bool(pegs) + ["."] * (rules.pegs - len(pegs)))
+            click.echo(f"\r\x1b[K{prompt}: {places} ", nl=False, err=True)
+            key = next_key()
+            if key in _LEAVE:
+                raise click.Abort
+            if key in _SEND and len(entered) in (0, rules.pegs):
+                click.echo(err=True)
+                return "".join(entered)
+            if key in _UNDO:
+                del entered[-1:]
+            elif len(entered) < rules.pegs:
+                try:
+                    _peg(rules, key)
+                except InvalidCodeError:
+                    continue  # Not the key of a colour.
+                entered.append(key)
+
+
+@contextmanager
+def _keys() -> Iterator[Callable[[], str]]:
+    """The terminal without line editing for as long as a code is entered, so that no key gets lost in between."""
+    descriptor = sys.stdin.fileno()
+    before = termios.tcgetattr(descriptor)
+    tty.setcbreak(descriptor, termios.TCSADRAIN)
+    try:
+        yield lambda: os.read(descriptor, 1).decode("latin-1")
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
