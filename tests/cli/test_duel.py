@@ -124,5 +124,5 @@ def test_keys_set_pegs_backspace_takes_them_back_and_enter_sends(environment: di
         screen.type("rr\r\x7f\x7f\x7f000\r")  # Enter sends only a whole code
         screen.wait_for("The computer's answer to you: .*R.*R.*R.*accepted")
         screen.wait_for(r"Guess 2 \(\d+ codes possible\)")
-        screen.type("\x03")
+        screen.type("\x04")
         assert process.wait(TIMEOUT_S) == 1
