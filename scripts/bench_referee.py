@@ -3,9 +3,9 @@
     python scripts/bench_referee.py --database postgresql://... --workers 2
     python scripts/bench_referee.py --kills 100
 
-Scenarios: throughput (as fast as a few clients can), latency (50 games at once, at a steady pace), flood (1,000 requests
-with false proofs while games go on) and, with --kills, kill -9 of the server under load: what was answered must be in
-the books, no game half moved, the ledger exact. Prints one line each and writes JSON to build/bench_referee.json.
+Scenarios: throughput (as fast as a few clients can), latency (50 games at once, at a steady pace), flood (1,000
+requests with false proofs while games go on) and, with --kills, kill -9 of the server under load: what was answered
+must be in the books, no game half moved, the ledger exact. Prints a line each; JSON goes to build/bench_referee.json.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -170,6 +170,17 @@ class Server:
                 time.sleep(0.05)
         raise RuntimeError("the server does not start; see server.log")
 
+    def cpu_s(self) -> float:
+        """Seconds of processor time that its processes have had."""
+        assert self._process is not None
+        ticks = 0
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(OSError):
+                fields = stat.read_text("ascii", errors="replace").rpartition(")")[2].split()
+                if int(fields[2]) == self._process.pid:
+                    ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
+
     def end(self, number: int) -> None:
         """End it with a signal: all its processes with SIGKILL, else the first one."""
         assert self._process is not None
@@ -204,10 +215,16 @@ def begin(port: int, scripts: Sequence[Script]) -> None:
 def throughput(server: Server, scripts: Sequence[Script]) -> dict[str, Any]:
     """Moves a second that two client processes get through with 12 connections."""
     begin(server.port, scripts)
-    start = time.perf_counter()
+    start, used_s = time.perf_counter(), server.cpu_s()
     taken = run_processes(server.port, scripts, 2, 6, 0.0)
     elapsed = time.perf_counter() - start
-    return {"moves": len(taken), "moves_per_second": round(len(taken) / elapsed, 1), **_percentiles(taken)}
+    return {
+        "moves": len(taken),
+        "moves_per_second": round(len(taken) / elapsed, 1),
+        "server_cpu_ms_per_move": round((server.cpu_s() - used_s) / len(taken) * 1e3, 2),
+        "load_average": round(os.getloadavg()[0], 1),
+        **_percentiles(taken),
+    }
 
 
 def latency(server: Server, scripts: Sequence[Script], moves_per_second: float) -> dict[str, Any]:
@@ -351,6 +368,10 @@ class Scripts:
             self._path.write_text(json.dumps({"key": str(self.key.key), "games": games}), "utf-8")
         self._used += count
         return self._games[self._used - count : self._used]
+
+
+def _texts(sent: Sequence[Sent]) -> list[tuple[str, str]]:
+    return [(item.path, item.body.decode()) for item in sent]
 
 
 def _script(fields: Any) -> Script:

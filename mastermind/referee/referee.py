@@ -33,6 +33,7 @@ from mastermind.referee.requests import (
     parse_request,
 )
 from mastermind.referee.storage import RefereeRecord, Storage, StoredEvent, StoredGame, Transaction
+from mastermind.zk.evidence import canonical_json
 from mastermind.zk.verify import Verifier
 
 #: Tells the present slot.
@@ -107,8 +108,11 @@ class Referee:
         assert game is not None
         keys = self._keys(request, game)
         effect = request.verify(keys, self._verifier, referee_id=self.id, game=game)
-        identifier = digest(game, request)
-        return self.storage.transact(lambda books: self._commit(books, game, request, identifier, keys, effect))
+        text = canonical_json(request.to_json())
+        identifier = digest(game, request.method, text)
+        return self.storage.transact(
+            lambda books: self._commit(books, game, request, text.decode(), identifier, keys, effect)
+        )
 
     def game_json(self, game: int) -> dict[str, Any]:
         """A game as it is now. Raises UnknownGameError."""
@@ -189,6 +193,7 @@ class Referee:
         books: Transaction,
         game: int,
         request: Request,
+        text: str,
         identifier: str,
         keys: VerifyingKeys,
         effect: Effect,
@@ -235,7 +240,7 @@ class Referee:
                 "contract": contract,
             }
         )
-        happened = StoredEvent(number, slot, request.method, _text(request.to_json()), contract["packed"], answer)
+        happened = StoredEvent(number, slot, request.method, text, contract["packed"], answer)
         books.save(outcome.contract, _text(contract), keys.id, identifier, happened)
         return answer
 

@@ -449,10 +449,9 @@ def read_request(method: str, content: object) -> Request:
     return parser(content)
 
 
-def digest(game: int, request: Request) -> str:
-    """SHA-256 of a request to one game, in hex: the same only for the very same request, proofs included."""
-    content = {"game": str(game), "method": request.method, "request": request.to_json()}
-    return hashlib.sha256(canonical_json(content)).hexdigest()
+def digest(game: int, method: str, request: bytes) -> str:
+    """SHA-256 of a request (as canonical JSON) to one game, in hex: the same only for the very same one, proofs too."""
+    return hashlib.sha256(b"%d %s " % (game, method.encode()) + request).hexdigest()
 
 
 def _known(contract: Contract | None) -> Contract:

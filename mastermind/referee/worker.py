@@ -6,6 +6,8 @@ Workers are separate processes that import this module, so what they need is han
 from __future__ import annotations
 
 import os
+import signal
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,6 @@ from fastapi import FastAPI
 
 from mastermind.referee.config import Settings, load_referee
 from mastermind.referee.front import JsonFormatter
-from mastermind.referee.referee import Referee
 from mastermind.referee.service import create_app
 from mastermind.zk.artifacts import ArtifactStore
 
@@ -46,11 +47,13 @@ def serve(folder: Path, home: Path, *, host: str, port: int, workers: int, allow
     """
     os.environ[_FOLDER], os.environ[_HOME] = str(folder.absolute()), str(home.absolute())
     os.environ[_DEVELOPMENT] = "1" if allow_development_keys else ""
-    # Found out here, where it can be said in one sentence, and not in each worker.
-    _referee_of_environment().storage.close()
+    # What is wrong is found out here, where it can be said in one sentence, and not in each worker.
+    app = app_of_environment()
+    # The server repeats the signal when it has ended in good order; that is no failure.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     uvicorn.run(
-        "mastermind.referee.worker:app_of_environment",
-        factory=True,
+        app if workers == 1 else "mastermind.referee.worker:app_of_environment",
+        factory=workers > 1,
         host=host,
         port=port,
         workers=workers,
@@ -62,12 +65,12 @@ def serve(folder: Path, home: Path, *, host: str, port: int, workers: int, allow
 
 
 def app_of_environment() -> FastAPI:
-    """The application of one worker."""
-    settings = Settings.read(Path(os.environ[_FOLDER]))
-    return create_app(_referee_of_environment(), requests_per_second=settings.requests_per_second)
+    """The application of one worker.
 
-
-def _referee_of_environment() -> Referee:
+    Raises:
+        WrongKeySetError, InvalidInputError: as `serve`.
+    """
     settings = Settings.read(Path(os.environ[_FOLDER]))
     store = ArtifactStore(Path(os.environ[_HOME]))
-    return load_referee(settings, store, allow_development_keys=bool(os.environ[_DEVELOPMENT]))
+    referee = load_referee(settings, store, allow_development_keys=bool(os.environ[_DEVELOPMENT]))
+    return create_app(referee, requests_per_second=settings.requests_per_second)

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 import logging
-import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-import uvicorn
-from fastapi import FastAPI
 
 from mastermind.errors import (
     MalformedEvidenceError,
@@ -38,6 +34,7 @@ from mastermind.referee.requests import MAX_BYTES, METHODS, InitGame
 from mastermind.referee.service import create_app
 from mastermind.zk.evidence import canonical_json
 from mastermind.zk.verify import NativeVerifier
+from tests.referee.serving import serving
 from tests.referee.world import REWARD, WELCOME, FakeClock, PlayedGame, World, send
 
 
@@ -57,25 +54,6 @@ def http(referee: Referee) -> Iterator[httpx.Client]:
 def client(http: httpx.Client) -> Iterator[RefereeClient]:
     with RefereeClient(str(http.base_url), tries=1) as client:
         yield client
-
-
-@contextmanager
-def serving(app: FastAPI) -> Iterator[httpx.Client]:
-    """The application on a real port, in a thread, and a plain client of it."""
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, timeout_graceful_shutdown=5))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    try:
-        end = time.monotonic() + 20
-        while not server.started:
-            assert time.monotonic() < end, "the server does not start"
-            time.sleep(0.01)
-        port = server.servers[0].sockets[0].getsockname()[1]
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=20) as client:
-            yield client
-    finally:
-        server.should_exit = True
-        thread.join()
 
 
 def post(http: httpx.Client, played: PlayedGame, index: int, **changes: Any) -> Any:
