@@ -1,0 +1,235 @@
+"""`mastermind referee` and `mastermind play`: exit codes, files, and whole games."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from click.testing import CliRunner, Result
+
+from mastermind.cli import main
+from mastermind.cli import referee as commands
+from mastermind.game.secret_files import PlayerKey
+from mastermind.referee.config import KEY_FILE, Settings
+from mastermind.referee.referee import Referee
+from mastermind.referee.service import create_app
+from mastermind.zk.artifacts import ArtifactStore, KeySet
+from mastermind.zk.evidence import canonical_json
+from tests.referee.serving import serving
+from tests.referee.world import REWARD, SECRET, WELCOME, WRONG, PlayedGame, World, send
+
+TIMEOUT_S = 90
+
+
+@pytest.fixture(scope="module")
+def world(hit_and_blow: KeySet) -> World:
+    return World(hit_and_blow)
+
+
+@pytest.fixture(scope="module")
+def solved_game(world: World) -> PlayedGame:
+    return world.play([WRONG, SECRET])
+
+
+@pytest.fixture
+def referee(world: World, tmp_path: Path) -> Iterator[Referee]:
+    yield world.referee(f"sqlite:///{tmp_path / 'books.db'}")
+    world.close()
+
+
+@pytest.fixture
+def http(referee: Referee) -> Iterator[httpx.Client]:
+    with serving(create_app(referee)) as client:
+        yield client
+
+
+@pytest.fixture
+def player(tmp_path: Path) -> Path:
+    path = tmp_path / "player.json"
+    PlayerKey.new().write(path)
+    return path
+
+
+def run(*argv: object, typed: str | None = None) -> Result:
+    return CliRunner().invoke(main, [str(item) for item in argv], input=typed)
+
+
+def accepted(*argv: object, typed: str | None = None) -> Any:
+    result = run(*argv, "--json", typed=typed)
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_init_makes_a_referee_that_can_be_loaded(tmp_path: Path, store: ArtifactStore, hit_and_blow: KeySet) -> None:
+    folder = tmp_path / "r"
+    answer = accepted("referee", "init", "--folder", folder, "--home", store.home)
+    assert answer["key_sets"] == {"4x8u7": hit_and_blow.id}
+    settings = Settings.read(folder)
+    assert settings.key_sets == {"4x8u7": hit_and_blow.id}
+    assert str(PlayerKey.read(folder / KEY_FILE).id) == answer["referee_id"]
+    assert {path.name: path.stat().st_mode & 0o777 for path in folder.glob("*.json")} == {
+        KEY_FILE: 0o600,
+        "referee.json": 0o600,
+    }
+    again = run("referee", "init", "--folder", folder, "--home", store.home)
+    assert (again.exit_code, "already" in again.output) == (2, True)
+
+
+def test_turns_shorter_than_proofs_are_refused(
+    tmp_path: Path, store: ArtifactStore, hit_and_blow: KeySet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """REF-10: with both numbers, and nothing is made."""
+    monkeypatch.setattr("mastermind.referee.config.proof_seconds", lambda _: 5.0)
+    folder = tmp_path / "r"
+    result = run("referee", "init", "--folder", folder, "--slot-seconds", 1, "--home", store.home)
+    assert result.exit_code == 2
+    assert "2 s" in result.output
+    assert "5.00 s" in result.output
+    assert not folder.exists()
+    assert run("referee", "init", "--folder", folder, "--slot-seconds", 50, "--home", store.home).exit_code == 0
+
+
+def test_development_keys_are_not_served_without_leave(
+    tmp_path: Path, store: ArtifactStore, hit_and_blow: KeySet
+) -> None:
+    """SET-4."""
+    folder = tmp_path / "r"
+    accepted("referee", "init", "--folder", folder, "--home", store.home)
+    result = run("referee", "serve", "--folder", folder, "--home", store.home)
+    assert result.exit_code == 2
+    assert "--allow-development-keys" in result.output
+
+
+def test_serving_a_folder_that_is_none(tmp_path: Path, store: ArtifactStore) -> None:
+    assert run("referee", "serve", "--folder", tmp_path, "--home", store.home).exit_code == 2
+
+
+def test_audit(referee: Referee, solved_game: PlayedGame, tmp_path: Path, store: ArtifactStore) -> None:
+    """0 for an honest log, 1 for another one, 2 for none."""
+    send(referee, solved_game, *solved_game.requests, solved_game.claim(solved_game.breaker))
+    log, path = referee.log_json(solved_game.game), tmp_path / "log.json"
+    path.write_bytes(canonical_json(log))
+    assert accepted("referee", "audit", path, "--home", store.home)["contract"]["winner"] == "breaker"
+    result = run("referee", "audit", path, "--home", store.home)
+    assert result.exit_code == 0
+    assert "accepted: 7 events" in result.output
+    assert "The pot has been paid." in result.output
+    log["events"][4]["packed"] = "1"
+    path.write_bytes(canonical_json(log))
+    result = run("referee", "audit", path, "--home", store.home)
+    assert result.exit_code == 1
+    assert "event 4" in result.output
+    path.write_bytes(b"<html>")
+    assert run("referee", "audit", path, "--home", store.home).exit_code == 2
+
+
+def test_forfeit(
+    http: httpx.Client, referee: Referee, world: World, solved_game: PlayedGame, tmp_path: Path, store: ArtifactStore
+) -> None:
+    send(referee, solved_game, *solved_game.requests[:3])
+    world.referee_key.write(tmp_path / KEY_FILE)
+    other = tmp_path / "other"
+    other.mkdir()
+    PlayerKey.new().write(other / KEY_FILE)
+    argv = ["referee", "forfeit", str(solved_game.game)[:12], "--referee", http.base_url, "--winner", "breaker"]
+    assert run(*argv, "--folder", other, "--home", store.home).exit_code == 1
+    answer = accepted(*argv, "--folder", tmp_path, "--home", store.home)
+    assert answer == {"game": str(solved_game.game), "winner": "breaker", "amount": 2 * REWARD}
+    assert run(*argv, "--folder", tmp_path, "--home", store.home).exit_code == 1
+
+
+def test_list_and_watch(http: httpx.Client, referee: Referee, solved_game: PlayedGame, store: ArtifactStore) -> None:
+    url = http.base_url
+    send(referee, solved_game, solved_game.requests[0])
+    assert [game["contract"]["reward"] for game in accepted("play", "list", "--referee", url)] == [REWARD]
+    assert "hit-and-blow" in run("play", "list", "--referee", url).output
+    send(referee, solved_game, *solved_game.requests[1:], solved_game.claim(solved_game.breaker))
+    assert accepted("play", "list", "--referee", url) == []
+    result = run("play", "watch", solved_game.game, "--referee", url, "--home", store.home)
+    assert result.exit_code == 0, result.output
+    assert "The breaker has won, in 2 guesses." in result.output
+    assert "accepted: 7 events" in result.output
+
+
+def test_an_interactive_game(
+    http: httpx.Client, player: Path, tmp_path: Path, store: ArtifactStore, hit_and_blow: KeySet
+) -> None:
+    """Board, prompt and clue for the breaker; a mistyped guess uses no turn."""
+    common = ["--referee", str(http.base_url), "--home", str(store.home)]
+    with hosting(tmp_path, common, "--code", "7460") as host:
+        game = open_game(http)
+        result = run(
+            "play", "join", game[:10], *common, "--player", player, "--folder", tmp_path / "seat",
+            typed="12\n0457\n7460\n",
+        )  # fmt: skip
+        assert result.exit_code == 0, result.output
+        assert host.wait(TIMEOUT_S) == 0
+    assert "the guess must be 4 numbers" in result.output or "has 2 pegs" in result.output
+    assert "●○○" in result.output
+    assert "The breaker has won, in 2 guesses." in result.output
+    assert f"You have {WELCOME + REWARD} credits." in result.output
+    wrong_role = run("play", "host", "--player", player, "--folder", tmp_path / "seat", "--home", store.home)
+    assert (wrong_role.exit_code, "breaker's" in wrong_role.output) == (2, True)
+
+
+def test_a_stake_is_taken_back_while_nobody_has_joined(
+    http: httpx.Client, tmp_path: Path, store: ArtifactStore, hit_and_blow: KeySet
+) -> None:
+    """The host that waits sees it, and ends."""
+    common = ["--referee", str(http.base_url), "--home", str(store.home)]
+    with hosting(tmp_path, common) as host:
+        open_game(http)
+        argv = ["--player", tmp_path / "host.json", "--folder", tmp_path / "host", "--home", store.home]
+        assert accepted("play", "claim", *argv)["amount"] == REWARD
+        assert host.wait(TIMEOUT_S) == 0
+        assert run("play", "claim", *argv).exit_code == 1
+
+
+def test_a_referee_that_is_not_there(player: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mastermind.referee.client.MAX_PAUSE_S", 0.0)
+    assert run("play", "list", "--referee", "http://127.0.0.1:9").exit_code == 3
+    folder = tmp_path / "seat"
+    assert run("play", "host", "--player", player, "--folder", folder).exit_code == 2
+    assert not folder.exists()
+
+
+def test_the_command_line_starts_without_the_web_framework() -> None:
+    script = "import sys, mastermind.cli; print(*[n for n in ('fastapi', 'sqlalchemy', 'httpx') if n in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert found.stdout == "\n"
+    assert commands.referee.name in main.commands
+
+
+class hosting:
+    """`mastermind play host` in a process of its own; ended with the block."""
+
+    def __init__(self, folder: Path, common: list[str], *argv: str) -> None:
+        PlayerKey.new().write(folder / "host.json")
+        files = ["--player", str(folder / "host.json"), "--folder", str(folder / "host")]
+        command = [sys.executable, "-m", "mastermind", "play", "host", "--reward", str(REWARD), *common, *files, *argv]
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+
+    def __enter__(self) -> subprocess.Popen[bytes]:
+        return self._process
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+def open_game(http: httpx.Client) -> str:
+    """The name of the one open game, once it is there."""
+    end = time.monotonic() + TIMEOUT_S
+    while time.monotonic() < end:
+        games = http.get("/games").json()["games"]
+        if games:
+            return str(games[0]["game"])
+        time.sleep(0.05)
+    raise AssertionError("nobody has opened a game")
