@@ -41,13 +41,13 @@ folder_option = click.option(
 
 @click.group()
 def play() -> None:
-    """Play at a referee, for credits.
+    """Play at a referee, for credits. A command that was stopped goes on with the same --player and --folder.
 
     \b
-    The master:    mastermind play host --referee URL --reward 10 --player m.json --folder my-game
-    The breaker:   mastermind play list --referee URL
-                   mastermind play join 1204 --referee URL --player b.json --folder their-game
-    A command that was stopped goes on with the same --player and --folder.
+    Examples:
+      mastermind play host --referee URL --reward 10 --player m.json --folder my-game
+      mastermind play list --referee URL
+      mastermind play join 1204 --referee URL --player b.json --folder their-game
     """
 
 

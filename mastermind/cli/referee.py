@@ -5,6 +5,8 @@ Web framework and database are imported by the commands that need them, so that 
 
 from __future__ import annotations
 
+import signal
+import sys
 from pathlib import Path
 
 import click
@@ -12,7 +14,7 @@ import click
 from mastermind.cli import passphrase
 from mastermind.cli.board import show_board, show_status
 from mastermind.cli.options import READABLE_FILE, RulesType, make_verifiers, verifier_option
-from mastermind.cli.output import EXIT_CODES, command_errors, json_option, print_json, store_option
+from mastermind.cli.output import ACCEPTED, EXIT_CODES, command_errors, json_option, print_json, store_option
 from mastermind.errors import InvalidInputError
 from mastermind.rules import Rules
 from mastermind.zk.artifacts import ArtifactStore
@@ -133,6 +135,8 @@ def serve(folder: Path, host: str, port: int, workers: int, allow_development_ke
     """
     from mastermind.referee.worker import serve as run
 
+    # The server repeats the signal when it has ended in good order; that is no failure.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(ACCEPTED))
     run(folder, store.home, host=host, port=port, workers=workers, allow_development_keys=allow_development_keys)
 
 

@@ -43,8 +43,8 @@ from mastermind.referee.schemas import SCHEMAS, request_body, responses
 from mastermind.referee.storage import View
 from mastermind.referee.watchers import Watchers
 
-#: Threads that verify and commit; the proofs of more requests wait, and the event loop goes on.
-ACTING_THREADS = 8
+#: Threads that verify and commit; more requests wait, and the event loop goes on. Most of them wait for a commit.
+ACTING_THREADS = 16
 READING_THREADS = 8
 #: Server-sent events that one worker serves at a time.
 MAX_WATCHERS = 1_000

@@ -13,10 +13,10 @@ import json
 import random
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from sqlalchemy import (
@@ -256,6 +256,8 @@ class Storage:
 
     def close(self) -> None:
         """Close all connections."""
+        if self._batches is not None:
+            self._batches.close()
         self._engine.dispose()
 
     @contextmanager
@@ -276,32 +278,53 @@ class _Job:
 
     def __init__(self, work: Callable[[Transaction], Any]) -> None:
         self.work = work
-        self.done = False
+        self.done = threading.Event()
         self.answer: Any = None
         self.error: Exception | None = None
 
 
 class _Batches:
-    """Several transactions in one commit. Whoever gets the writer does the work of all who wait for it."""
+    """Several transactions in one commit: a thread of its own does the work of all who wait for it."""
 
     def __init__(self, begin: Callable[[], AbstractContextManager[Connection]]) -> None:
         self._begin = begin
-        self._writer = threading.Lock()
-        self._waiting: deque[_Job] = deque()
+        self._waiting: SimpleQueue[_Job | None] = SimpleQueue()
+        self._writer: threading.Thread | None = None
+        self._starting = threading.Lock()
 
     def transact(self, work: Callable[[Transaction], T]) -> T:
-        job = _Job(work)
-        self._waiting.append(job)
-        with self._writer:
-            if not job.done:
-                self._write()
+        with self._starting:
+            if self._writer is None:
+                self._writer = threading.Thread(target=self._write_all, name="books", daemon=True)
+                self._writer.start()
+            job = _Job(work)
+            self._waiting.put(job)
+        job.done.wait()
         if job.error is not None:
             raise job.error
         answer: T = job.answer
         return answer
 
-    def _write(self) -> None:
-        jobs = [self._waiting.popleft() for _ in range(min(len(self._waiting), MAX_BATCH))]
+    def close(self) -> None:
+        """Let the thread end, once it has done what waits for it."""
+        with self._starting:
+            if self._writer is not None:
+                self._waiting.put(None)
+                self._writer.join()
+                self._writer = None
+
+    def _write_all(self) -> None:
+        while (job := self._waiting.get()) is not None:
+            jobs = [job]
+            while len(jobs) < MAX_BATCH and not self._waiting.empty():
+                another = self._waiting.get()
+                if another is None:
+                    self._write(jobs)
+                    return
+                jobs.append(another)
+            self._write(jobs)
+
+    def _write(self, jobs: Sequence[_Job]) -> None:
         try:
             self._commit(jobs)
         except Exception:  # nothing is written; each by itself, then, and its error is its own
@@ -311,7 +334,7 @@ class _Batches:
                 except Exception as error:
                     job.error = error
         for job in jobs:
-            job.done = True
+            job.done.set()
 
     def _commit(self, jobs: Sequence[_Job]) -> None:
         with self._begin() as connection:

@@ -6,8 +6,6 @@ Workers are separate processes that import this module, so what they need is han
 from __future__ import annotations
 
 import os
-import signal
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +38,7 @@ _LOGGING: dict[str, Any] = {
 
 
 def serve(folder: Path, home: Path, *, host: str, port: int, workers: int, allow_development_keys: bool) -> None:
-    """Serve until told to end (SIGTERM, SIGINT); open requests are finished first.
+    """Serve until told to end (SIGTERM, SIGINT); open requests are finished first, and then the signal is repeated.
 
     Raises:
         WrongKeySetError, InvalidInputError: the referee of `folder` cannot be run.
@@ -49,8 +47,6 @@ def serve(folder: Path, home: Path, *, host: str, port: int, workers: int, allow
     os.environ[_DEVELOPMENT] = "1" if allow_development_keys else ""
     # What is wrong is found out here, where it can be said in one sentence, and not in each worker.
     app = app_of_environment()
-    # The server repeats the signal when it has ended in good order; that is no failure.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     uvicorn.run(
         app if workers == 1 else "mastermind.referee.worker:app_of_environment",
         factory=workers > 1,
