@@ -46,6 +46,8 @@ from mastermind.zk.verify import NativeVerifier
 from tests.referee.world import REWARD, SUPPLY, WELCOME, FakeClock, PlayedGame, World, body, send
 
 START = 1_000
+#: For what does not depend on the kind of books.
+on_sqlite = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 
 
 @pytest.fixture
@@ -123,6 +125,7 @@ def test_sending_the_same_request_again_gives_the_same_answer(referee: Referee, 
     assert snapshot(referee, played.game) == after
 
 
+@on_sqlite
 def test_a_key_in_a_request_is_ignored(referee: Referee, solved_game: PlayedGame, world: World) -> None:
     played = solved_game
     fields = {**played.requests[0].to_json(), "verification_key": world.keys.keys["open_game"].to_json()}
@@ -146,6 +149,7 @@ def test_two_requests_at_once_have_one_effect(referee: Referee, solved_game: Pla
     assert len(referee.storage.look(lambda view: view.events(played.game))) == len(played.requests) + 1
 
 
+@on_sqlite
 def test_the_proof_made_anew_is_another_request_for_a_turn_that_is_over(
     referee: Referee, solved_game: PlayedGame, world: World
 ) -> None:
@@ -163,6 +167,7 @@ def test_the_proof_made_anew_is_another_request_for_a_turn_that_is_over(
     assert send(referee, played, guess) == [answers[2]]
 
 
+@on_sqlite
 def test_steps_of_another_game_of_the_same_players_and_secret(
     referee: Referee, solved_game: PlayedGame, other_game: PlayedGame
 ) -> None:
@@ -179,6 +184,7 @@ def test_steps_of_another_game_of_the_same_players_and_secret(
     send(referee, other_game, clue)
 
 
+@on_sqlite
 def test_an_opening_cannot_be_sent_by_somebody_else(referee: Referee, solved_game: PlayedGame, world: World) -> None:
     """REP-4: without the author's consent it opens nothing, and the author's own still does."""
     played = solved_game
@@ -193,6 +199,7 @@ def test_an_opening_cannot_be_sent_by_somebody_else(referee: Referee, solved_gam
     refused(referee, played, again, ReplayError, "already_open")
 
 
+@on_sqlite
 @pytest.mark.parametrize("part", ["action", "referee", "game", "amount", "player", "nonce"])
 def test_a_consent_to_anything_else_pays_nothing(
     referee: Referee, solved_game: PlayedGame, world: World, part: str
@@ -230,6 +237,7 @@ def test_a_nonce_is_used_once_by_a_player(referee: Referee, solved_game: PlayedG
     send(referee, other_game, opening)
 
 
+@on_sqlite
 @pytest.mark.parametrize("index", range(6))
 def test_a_proof_of_anything_else_changes_nothing(
     referee: Referee, solved_game: PlayedGame, other_game: PlayedGame, index: int
@@ -255,6 +263,7 @@ class _NeverVerifier:
         return False
 
 
+@on_sqlite
 def test_with_a_verifier_that_says_no_nothing_is_accepted(
     referee: Referee, world: World, solved_game: PlayedGame, database: str, clock: FakeClock
 ) -> None:
@@ -273,6 +282,7 @@ def test_with_a_verifier_that_says_no_nothing_is_accepted(
     refused(refusing, played, played.settle(played.breaker), ProofRejectedError, "proof_rejected")
 
 
+@on_sqlite
 def test_malformed_requests_are_named_and_harmless(referee: Referee, solved_game: PlayedGame) -> None:
     """VIN-1, VIN-2, VIN-5, VIN-7: refused by name, and the honest request afterwards is accepted."""
     played = solved_game
@@ -310,6 +320,7 @@ def test_malformed_requests_are_named_and_harmless(referee: Referee, solved_game
     send(referee, played, played.requests[2])
 
 
+@on_sqlite
 def test_unknown_games(referee: Referee, solved_game: PlayedGame) -> None:
     for request in solved_game.requests[1:]:
         with pytest.raises(UnknownGameError):
@@ -343,12 +354,14 @@ def test_games_per_player(world: World, database: str, solved_game: PlayedGame, 
     send(referee, other_game, other_game.requests[0])
 
 
+@on_sqlite
 def test_development_keys_need_leave(world: World, database: str, solved_game: PlayedGame) -> None:
     """SET-4: an error, not a warning."""
     referee = world.referee(database, terms=Terms(WELCOME))
     refused(referee, solved_game, solved_game.requests[0], ProofRejectedError, "development_keys")
 
 
+@on_sqlite
 def test_keys_that_are_not_pinned(world: World, database: str, solved_game: PlayedGame, clock: FakeClock) -> None:
     send(world.referee(database), solved_game, *solved_game.requests[:2])
     without = Referee(world.storage(database), {}, NativeVerifier(), Terms(WELCOME, allow_development_keys=True), clock)
@@ -358,6 +371,7 @@ def test_keys_that_are_not_pinned(world: World, database: str, solved_game: Play
     refused(without, solved_game, solved_game.requests[2], ProofRejectedError, "unknown_key_set")
 
 
+@on_sqlite
 def test_the_referee_forfeits_and_nobody_else(referee: Referee, other_game: PlayedGame) -> None:
     played = other_game
     send(referee, played, *played.requests[:3])
@@ -371,6 +385,7 @@ def test_the_referee_forfeits_and_nobody_else(referee: Referee, other_game: Play
     refused(referee, played, played.requests[3], WrongStateError, "closed")
 
 
+@on_sqlite
 def test_an_unanswered_guess_at_the_finalize_slot(referee: Referee, other_game: PlayedGame, clock: FakeClock) -> None:
     """REF-1, to the slot: the silent master has lost."""
     played = other_game
@@ -383,6 +398,7 @@ def test_an_unanswered_guess_at_the_finalize_slot(referee: Referee, other_game: 
     send(referee, played, played.claim(played.breaker))
 
 
+@on_sqlite
 def test_a_guess_that_never_comes(referee: Referee, other_game: PlayedGame, clock: FakeClock) -> None:
     """REF-2: the silent breaker has lost."""
     played = other_game
@@ -395,6 +411,7 @@ def test_a_guess_that_never_comes(referee: Referee, other_game: PlayedGame, cloc
     assert credits(referee, played.master) == WELCOME + REWARD
 
 
+@on_sqlite
 def test_a_game_that_nobody_joins(referee: Referee, other_game: PlayedGame) -> None:
     """REF-2: the master has the stake back, once, and then nobody can join any more."""
     played = other_game
@@ -406,6 +423,7 @@ def test_a_game_that_nobody_joins(referee: Referee, other_game: PlayedGame) -> N
     refused(referee, played, played.requests[1], WrongStateError, "closed")
 
 
+@on_sqlite
 def test_a_game_that_both_have_left(referee: Referee, other_game: PlayedGame, clock: FakeClock) -> None:
     """REF-5, REF-9: after the overall deadline anyone has the pot paid, once, and all sums are as before."""
     played, stranger = other_game, PlayerKey.new()
@@ -434,6 +452,7 @@ def test_a_certificate_stands_for_the_steps_before_it(
     assert caught.value.refusal == "steps_missing"
 
 
+@on_sqlite
 def test_a_game_whose_clock_goes_back(referee: Referee, solved_game: PlayedGame, clock: FakeClock) -> None:
     """Clocks of several machines differ: a game's slots never go back."""
     played = solved_game
@@ -443,6 +462,7 @@ def test_a_game_whose_clock_goes_back(referee: Referee, solved_game: PlayedGame,
     assert [json.loads(answer)["slot"] for answer in answers] == [START] * 4
 
 
+@on_sqlite
 def test_a_move_in_the_last_slot_of_a_turn(referee: Referee, solved_game: PlayedGame, clock: FakeClock) -> None:
     played = solved_game
     send(referee, played, *played.requests[:2])
