@@ -16,6 +16,7 @@ from mastermind.cli.board import show_board, show_status
 from mastermind.cli.options import READABLE_FILE, RulesType, make_verifiers, verifier_option
 from mastermind.cli.output import ACCEPTED, EXIT_CODES, command_errors, json_option, print_json, store_option
 from mastermind.errors import InvalidInputError
+from mastermind.referee.contract import DEFAULT_SLOT_SECONDS
 from mastermind.rules import Rules
 from mastermind.zk.artifacts import ArtifactStore
 
@@ -52,7 +53,7 @@ def referee() -> None:
     help="Rules to take games of; repeat it for several. Their keys are pinned as they are now.",
 )
 @click.option("--database", help="An SQLAlchemy URL, e.g. postgresql://host/name. [default: SQLite in the folder]")
-@click.option("--slot-seconds", type=click.IntRange(1, 86_400), default=180, show_default=True)
+@click.option("--slot-seconds", type=click.IntRange(1, 86_400), default=DEFAULT_SLOT_SECONDS, show_default=True)
 @click.option("--supply", type=click.IntRange(1), default=10**12, show_default=True, help="All credits there will be.")
 @click.option("--welcome", type=click.IntRange(0), default=100, show_default=True, help="Credits of a new player.")
 @click.option("--games-per-player", type=click.IntRange(1), default=20, show_default=True)

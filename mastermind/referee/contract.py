@@ -36,6 +36,7 @@ Role = Literal["master", "breaker"]
 PER_TURN_SLOTS = 2
 #: After the finalize slot the winner has this long to claim; then anyone can have the pot paid out.
 SETTLE_SLOTS = 480
+#: Seconds in a slot, unless a referee is made with another number.
 DEFAULT_SLOT_SECONDS = 180
 #: Two stakes fit the 64 bits of the packed state and the signed integers of databases.
 MAX_REWARD = (1 << 62) - 1

@@ -88,11 +88,6 @@ class Referee:
         """The player id of the referee's key."""
         return self.record.referee_id
 
-    @property
-    def development(self) -> bool:
-        """Whether games may be staked on development keys here."""
-        return self.terms.allow_development_keys
-
     def act(self, method: str, game: int | None, body: bytes) -> str:
         """Do what a request asks and return the answer as JSON, the same for the same request however often it comes.
 

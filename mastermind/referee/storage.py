@@ -361,7 +361,7 @@ class View:
 
     def answer(self, digest: str) -> str | None:
         """The answer to a request that has been accepted, or None."""
-        return self._connection.execute(select(_events.c.answer).where(_events.c.digest == digest)).scalar_one_or_none()
+        return self._connection.execute(_SELECT_ANSWER, {"name": digest}).scalar_one_or_none()
 
     def events(self, game: int, since: int = 0) -> list[StoredEvent]:
         """The events of a game from number `since` on."""
