@@ -42,7 +42,7 @@ def game() -> None:
     """Play a game by exchanging one file, every step of it proved.
 
     \b
-    The master:                                      The breaker:
+    Example: the master                              the breaker
       mastermind game open --random \\
         --player m.json --game g.json --secret s.json
                                                        mastermind game join --game g.json --player b.json

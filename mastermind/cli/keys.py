@@ -10,6 +10,7 @@ import click
 from mastermind.cli.circuits import key_set_json
 from mastermind.cli.options import READABLE_FILE, rules_option
 from mastermind.cli.output import EXIT_CODES, command_errors, json_option, print_json, store_option
+from mastermind.errors import InvalidRulesError
 from mastermind.game.circuits import specs
 from mastermind.rules import Rules
 from mastermind.zk.archive import export_key_set, import_key_set
@@ -104,7 +105,10 @@ def import_(file: Path, as_json: bool, store: ArtifactStore) -> None:
 
 
 def _specs_of(name: str) -> Sequence[CircuitSpec]:
-    return specs(Rules.parse(name))
+    rules = Rules.parse(name)
+    if rules.spelling != name:
+        raise InvalidRulesError(f"the rules of a key set are spelled out: {rules.spelling}, not {name}")
+    return specs(rules)
 
 
 def _status(status: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from mastermind.cli import circuits, demo, games, keys, play, players, proofs, referee, rules
+from mastermind.cli import circuits, demo, duel, games, keys, play, players, proofs, referee, rules, solve
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -35,3 +35,5 @@ main.add_command(keys.keys)
 main.add_command(referee.referee)
 main.add_command(play.play)
 main.add_command(demo.demo)
+main.add_command(duel.duel)
+main.add_command(solve.solve)

@@ -19,6 +19,8 @@ from mastermind.sources import circuits_dir
 from mastermind.zk.artifacts import ArtifactStore
 
 ACCEPTED, REJECTED, BAD_INPUT, TOOL_FAILURE = 0, 1, 2, 3
+#: What shells report for a program that Ctrl-C ended; click's own 1 would read as a rejection.
+INTERRUPTED = 130
 
 EXIT_CODES = "\b\nExit codes: 0 accepted, 1 rejected, 2 bad input, 3 a tool failed."
 
@@ -44,6 +46,8 @@ def command_errors(function: Callable[P, R]) -> Callable[P, R]:
             fail(str(error), TOOL_FAILURE)
         except OSError as error:
             fail(f"{error.filename or 'a file'}: {error.strerror or error}", BAD_INPUT)
+        except KeyboardInterrupt:
+            fail("interrupted", INTERRUPTED)
 
     return wrapper
 

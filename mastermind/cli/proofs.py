@@ -155,7 +155,8 @@ def verify(folder: Path, verifier_name: str, trust_key: bool, as_json: bool, sto
     evidence: dict[str, Any] = {}
     for name in ("proof.json", "public.json", VERIFYING_KEY):
         try:
-            evidence[name] = parse_json((folder / name).read_bytes())
+            with (folder / name).open("rb") as file:
+                evidence[name] = parse_json(file.read(MAX_BYTES + 1))
         except ValueError as error:
             fail(f"{folder / name} is not acceptable JSON: {error}", BAD_INPUT)
 

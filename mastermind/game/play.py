@@ -224,6 +224,9 @@ class Table:
 def _require_owner(state: GameState, master: PlayerKey, kept: GameSecret) -> None:
     if master.id != state.master_id:
         raise RefusedStepError("this player is not the master of the game", refusal=Refusal.WRONG_PLAYER)
+    if kept.rules != state.rules:
+        # Rules that differ in their attempts alone can share the keys of all steps.
+        raise RefusedStepError("the secret file belongs to a game under other rules", refusal=Refusal.WRONG_SOLUTION)
     if solution_hash(kept.rules, kept.secret, kept.salt, master.key) != state.solution_hash:
         raise RefusedStepError("the secret file belongs to another game", refusal=Refusal.WRONG_SOLUTION)
 

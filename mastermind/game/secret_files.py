@@ -163,7 +163,8 @@ def _document(public: dict[str, Any], private: dict[str, Any], passphrase: str |
 def _derive(passphrase: str, salt: bytes, power: int, r: int, p: int) -> bytes:
     from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
-    return Scrypt(salt=salt, length=32, n=1 << power, r=r, p=p).derive(passphrase.encode())
+    # What in the environment is not UTF-8 comes as lone surrogates.
+    return Scrypt(salt=salt, length=32, n=1 << power, r=r, p=p).derive(passphrase.encode("utf-8", "surrogateescape"))
 
 
 def _read(path: Path, file_format: str, ask: AskPassphrase) -> tuple[dict[str, Any], dict[str, Any], str | None]:
@@ -199,6 +200,8 @@ def _read(path: Path, file_format: str, ask: AskPassphrase) -> tuple[dict[str, A
         opened = parse_json(ChaCha20Poly1305(key).decrypt(nonce, sealed, canonical_json(data)))
     except (InvalidTag, ValueError) as error:
         raise SecretFileError(f"wrong passphrase for {path}, or the file is damaged", path=path) from error
+    if not isinstance(opened, dict):
+        raise SecretFileError(f"{path} is damaged", path=path)
     return data, opened, passphrase
 
 

@@ -34,6 +34,7 @@ class Refusal(StrEnum):
     """Why a step is refused."""
 
     MALFORMED = "the public signals are not those of such a step"
+    IMPOSSIBLE_STATE = "no game is ever in this state"
     ALREADY_OPEN = "the game is already open"
     NOT_OPEN = "the game is not open"
     ALREADY_JOINED = "somebody has already joined"
@@ -125,11 +126,12 @@ def apply(state: GameState, step: Step) -> GameState:
     """
     if len(step.public_signals) != SIGNAL_COUNTS.get(step.kind, -1):
         _refuse(Refusal.MALFORMED)
-    for value in (*step.public_signals, *([] if step.nonce is None else [step.nonce])):
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < MODULUS:
-            _refuse(Refusal.MALFORMED)
+    if not all(map(_is_element, (*step.public_signals, *([] if step.nonce is None else [step.nonce])))):
+        _refuse(Refusal.MALFORMED)
     if (step.nonce is None) == (step.kind == "join_game"):
         _refuse(Refusal.MALFORMED)
+    if not _is_possible(state):
+        _refuse(Refusal.IMPOSSIBLE_STATE)
     match step.kind:
         case "open_game":
             return _open_game(state, step)
@@ -214,6 +216,32 @@ def _require_turn(state: GameState, game: int, kind: StepKind, turn_count: int) 
         _refuse(Refusal.OUT_OF_TURN)
     if turn_count != state.turn_count:
         _refuse(Refusal.WRONG_TURN_COUNT)
+
+
+def _is_possible(state: GameState) -> bool:
+    """Whether the parts of a state fit together: states may come from elsewhere, and `apply` is total."""
+    rules, count = state.rules, state.turn_count
+    if not _is_element(count) or count > 2 * rules.attempts + 1:
+        return False
+    opened, joined, nobody = (state.solution_hash, state.master_id), (state.breaker_id, state.game_id), (None, None)
+    # Everybody or nobody is there: nobody before the opening, perhaps no breaker before the first guess.
+    if not (all(map(_is_element, opened)) if count else opened == nobody):
+        return False
+    if not ((count and all(map(_is_element, joined))) or (count < 2 and joined == nobody)):
+        return False
+    if (len(state.guesses), len(state.clues)) != (count // 2, max(0, count - 1) // 2):
+        return False
+    try:
+        pack_guesses(rules, state.guesses)
+        pack_clues(rules, state.clues)
+    except InvalidInputError:
+        return False
+    # Nothing follows the solution.
+    return all(clue.hits < rules.pegs for clue in state.clues[: len(state.guesses) - 1])
+
+
+def _is_element(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MODULUS
 
 
 def _refuse(refusal: Refusal) -> NoReturn:

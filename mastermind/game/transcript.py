@@ -35,6 +35,8 @@ from mastermind.zk.verify import Statement, Verifier, verify_all
 FORMAT = "mastermind transcript 1"
 #: A game of 42 attempts, the most there can be, has 86 steps of under 2 KB.
 MAX_BYTES = 1 << 18
+#: No spelling of rules is longer; a message does not repeat what is.
+_MAX_RULES = 8
 
 
 @dataclass(frozen=True)
@@ -235,7 +237,7 @@ def read_fields(data: bytes, file_format: str, names: set[str], max_bytes: int) 
 def read_rules(text: object) -> Rules:
     """Read rules in their one spelling. Raises MalformedEvidenceError."""
     try:
-        rules = Rules.parse(text if isinstance(text, str) else "")
+        rules = Rules.parse(text if isinstance(text, str) and len(text) <= _MAX_RULES else "")
     except InvalidInputError as error:
         raise MalformedEvidenceError(f"rules: {error}", field="rules") from error
     if rules.spelling != text:
@@ -310,4 +312,5 @@ def _require_names(fields: Mapping[str, Any], names: set[str], where: str) -> No
     for name in sorted(names - fields.keys()):
         raise MalformedEvidenceError(f"{where}{name} is missing", field=f"{where}{name}")
     for name in fields.keys() - names:
-        raise MalformedEvidenceError(f"{where}{str(name)[:40]} is unknown", field=f"{where}{str(name)[:40]}")
+        # Shown quoted: the name comes from outside, and may be meant for the terminal.
+        raise MalformedEvidenceError(f"{where}{str(name)[:40]!r} is unknown", field=f"{where}{str(name)[:40]}")

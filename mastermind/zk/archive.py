@@ -3,7 +3,7 @@
 Keys are made once and distributed: whoever makes new ones plays another game. The archive is a ZIP with
 `key_set.json` and the artifacts of the key set. On import nothing is believed: every name must be one that the
 manifests list, every file is checked by SHA-256, sizes are bounded, the artifacts must be those of *our* circuits
-(rendered from the same templates), and the keys must have a phase 2.
+(rendered from the same templates), and the keys must have a phase 2. An archive that does not hold changes nothing.
 """
 
 from __future__ import annotations
@@ -11,18 +11,19 @@ from __future__ import annotations
 import json
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from mastermind.errors import InvalidArtifactError, InvalidInputError
+from mastermind.errors import InvalidArtifactError, InvalidInputError, MastermindError
 from mastermind.zk.artifacts import FORMAT, MANIFEST, ArtifactStore, BuiltCircuit, KeySet
 from mastermind.zk.circuit import CircuitSpec
 from mastermind.zk.evidence import parse_json
 
 INDEX = "key_set.json"
-#: A key set of the largest rules takes some 20 MB; one circuit file some MB.
-MAX_FILE_BYTES = 1 << 28
+#: A key set of the largest rules takes some 20 MB. The bound is on all files together, as they unpack.
+MAX_BYTES = 1 << 28
 MAX_FILES = 1 << 10
 
 # Equal archives for equal key sets: ZIP wants a time, and this is the earliest it has.
@@ -39,7 +40,7 @@ def export_key_set(key_set: KeySet, path: Path) -> None:
     try:
         with zipfile.ZipFile(path, "x", zipfile.ZIP_DEFLATED) as archive:
             _add(archive, INDEX, json.dumps(index, indent=1, sort_keys=True).encode())
-            for circuit in key_set.circuits.values():
+            for _, circuit in sorted(key_set.circuits.items()):
                 for name in sorted([MANIFEST, *circuit.manifest["files"]]):
                     _add(archive, f"{circuit.digest}/{name}", (circuit.folder / name).read_bytes())
     except FileExistsError as error:
@@ -64,8 +65,7 @@ def import_key_set(
     try:
         with zipfile.ZipFile(path) as archive, tempfile.TemporaryDirectory(dir=store.home) as temporary:
             entries = archive.infolist()
-            if len(entries) > MAX_FILES or len({entry.filename for entry in entries}) != len(entries):
-                raise InvalidArtifactError(f"{path} is not a key set: too many files, or one twice", path=path)
+            _require_bounds(entries, path)
             name, identifier, artifacts = _read_index(archive, path)
             specs = {spec.name: spec for spec in specs_of(name)}
             if specs.keys() != artifacts.keys():
@@ -86,7 +86,10 @@ def import_key_set(
                     f"{path} says it is key set {identifier[:16]}; what is in it is {found.id[:16]}", path=path
                 )
             circuits = {circuit: store.add(Path(temporary) / circuit, specs[circuit]) for circuit in artifacts}
-    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError) as error:
+    except MastermindError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+        # ValueError: among others, names that no file can have.
         raise InvalidArtifactError(f"{path} cannot be read as a key set: {error}", path=path) from error
     key_set = KeySet(name, circuits)
     try:
@@ -95,6 +98,16 @@ def import_key_set(
         replaced = False
     store.use(key_set)
     return key_set, replaced
+
+
+def _require_bounds(entries: Sequence[zipfile.ZipInfo], path: Path) -> None:
+    if len(entries) > MAX_FILES or len({entry.filename for entry in entries}) != len(entries):
+        raise InvalidArtifactError(f"{path} is not a key set: too many files, or one twice", path=path)
+    # What an entry says it unpacks to is all that is ever read of it.
+    if sum(entry.file_size for entry in entries) > MAX_BYTES:
+        raise InvalidArtifactError(f"{path} is not a key set: it unpacks to more than {MAX_BYTES} bytes", path=path)
+    if not {entry.compress_type for entry in entries} <= {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+        raise InvalidArtifactError(f"{path} is not a key set: it is compressed in another way", path=path)
 
 
 def _read_index(archive: zipfile.ZipFile, path: Path) -> tuple[str, str, dict[str, str]]:
@@ -121,9 +134,13 @@ def _extract(archive: zipfile.ZipFile, path: Path, digest: str, folder: Path) ->
     data = _read(archive, f"{digest}/{MANIFEST}", path)
     (folder / MANIFEST).write_bytes(data)
     try:
-        names = [str(name) for name in parse_json(data)["files"]]
-    except (ValueError, KeyError, TypeError) as error:
+        manifest = parse_json(data)
+        names = [str(name) for name in manifest["files"]]
+        well_formed = _is_well_formed(manifest)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidArtifactError(f"{path} has a damaged manifest", path=path) from error
+    if not well_formed:
+        raise InvalidArtifactError(f"{path} has a malformed manifest", path=path)
     for name in names:
         target = folder / name
         if not target.resolve().is_relative_to(folder.resolve()):
@@ -133,15 +150,31 @@ def _extract(archive: zipfile.ZipFile, path: Path, digest: str, folder: Path) ->
     return {f"{digest}/{name}" for name in (MANIFEST, *names)}
 
 
+def _is_well_formed(manifest: Any) -> bool:
+    """Whether all that is ever taken from a manifest has its type. Raises KeyError, TypeError or AttributeError."""
+    setup = manifest["setup"]
+    phase1, contributions = setup["phase1"], setup["contributions"]
+    texts = [manifest["circuit"], manifest["recipe"], phase1["origin"], *manifest["public"]]
+    texts += [*manifest["files"].values(), *manifest["sources"].values()]
+    texts += [contribution["name"] for contribution in contributions]
+    texts += [contribution["beacon"] for contribution in contributions if contribution["beacon"] is not None]
+    counts = [manifest["constraints"], manifest["domain_power"], phase1["power"]]
+    return (
+        setup["status"] in ("development", "ceremony")
+        and isinstance(manifest["public"], list)
+        and isinstance(contributions, list)
+        and all(isinstance(text, str) for text in texts)
+        and all(type(count) is int and 0 <= count < 1 << 32 for count in counts)
+    )
+
+
 def _read(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
     try:
         with archive.open(name) as file:
-            data = file.read(MAX_FILE_BYTES + 1)
+            # With a number, or else zipfile unpacks all that the entry has before it looks at what it says it has.
+            return file.read(archive.getinfo(name).file_size + 1)
     except KeyError as error:
         raise InvalidArtifactError(f"{path} has no {name}", path=path) from error
-    if len(data) > MAX_FILE_BYTES:
-        raise InvalidArtifactError(f"{name} in {path} is too large", path=path)
-    return data
 
 
 def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from mastermind.errors import InvalidSignalsError, NotInFieldError
 from mastermind.field import MODULUS, parse_field_element
+from mastermind.zk.nesting import shallow_text
 
 #: The largest integer that a JSON reader built on doubles (such as JavaScript's) keeps exactly.
 MAX_SAFE_INTEGER = 2**53 - 1
@@ -155,13 +156,13 @@ def parse_inputs(text: str | bytes, *, max_bytes: int = 1 << 20) -> dict[str, ob
 
     try:
         parsed = json.loads(
-            text,
+            shallow_text(text),
             object_pairs_hook=unique,
             parse_float=no_fraction,
             parse_int=integer,
             parse_constant=no_fraction,
         )
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         if isinstance(error, InvalidSignalsError):
             raise
         raise InvalidSignalsError("the inputs are not JSON", signal="") from error

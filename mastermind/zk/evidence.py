@@ -21,6 +21,7 @@ from typing import Any
 from mastermind.errors import InsecureKeyError, MalformedKeyError, MalformedProofError, NotInFieldError
 from mastermind.field import COORDINATE_MODULUS, parse_field_element, require_field_element
 from mastermind.zk.curve import G2_GENERATOR, G1Point, G2Point, on_curve, on_twist
+from mastermind.zk.nesting import shallow_text
 
 PROTOCOL = "groth16"
 CURVE = "bn128"
@@ -251,10 +252,8 @@ def parse_json(data: bytes, *, max_bytes: int = MAX_BYTES) -> Any:
 
     if len(data) > max_bytes:
         raise ValueError(f"more than {max_bytes} bytes")
-    try:
-        return json.loads(data, object_pairs_hook=unique, parse_float=refuse, parse_constant=refuse, parse_int=integer)
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
+    text = shallow_text(data)
+    return json.loads(text, object_pairs_hook=unique, parse_float=refuse, parse_constant=refuse, parse_int=integer)
 
 
 def canonical_json(value: Any) -> bytes:

@@ -28,6 +28,8 @@ from mastermind.zk.tools import Toolchain, kill_group, run
 
 TIMEOUT_S = 120.0
 
+#: A number of this length in a message is no line number, and so an input that the message repeats.
+_TELLING_DIGITS = 12
 _REFUSED = re.compile(r"Error in template (\w+?)_\d+ line: (\d+)")
 
 
@@ -67,9 +69,12 @@ class SnarkjsCli:
                     stdin=json.dumps(_as_strings(inputs)).encode(),
                 )
             except ToolFailedError as error:
-                raise _translated(error, error.stderr_tail) from error
-            proof = Proof.parse(parse_json(proof_file.read_bytes()))
-            return proof, parse_public_signals(parse_json(public_file.read_bytes()))
+                raise _translated(error, inputs) from None  # The original may repeat inputs.
+            try:
+                proof = Proof.parse(parse_json(proof_file.read_bytes()))
+                return proof, parse_public_signals(parse_json(public_file.read_bytes()))
+            except (OSError, ValueError) as error:
+                raise _no_proof(self._argv) from error
 
     def verify(self, key: VerifyingKey, public_signals: Sequence[int], proof: Proof) -> bool:
         contents = {"key": key.to_json(), "public": public_json(public_signals), "proof": proof.to_json()}
@@ -107,7 +112,10 @@ class SnarkjsWorker:
 
     def prove(self, inputs: Mapping[str, Sequence[int]], wasm: Path, zkey: Path) -> tuple[Proof, tuple[int, ...]]:
         result = self._request("prove", inputs=_as_strings(inputs), wasm=str(wasm), zkey=str(zkey))
-        return Proof.parse(result["proof"]), parse_public_signals(result["publicSignals"])
+        try:
+            return Proof.parse(result["proof"]), parse_public_signals(result["publicSignals"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise _no_proof(self._argv) from error
 
     def verify(self, key: VerifyingKey, public_signals: Sequence[int], proof: Proof) -> bool:
         result = self._request(
@@ -159,7 +167,7 @@ class SnarkjsWorker:
                     exit_code=0,
                     stderr_tail=reply["error"],
                 )
-                raise _translated(failure, reply["error"])
+                raise _translated(failure, parameters.get("inputs", {}))
             return reply["result"]
         raise AssertionError("unreachable")
 
@@ -187,7 +195,7 @@ class _Worker:
         self._lock = threading.Lock()
         self._waiting: dict[int, Future[dict[str, Any]]] = {}
         self.dead = False
-        self._finalizer = weakref.finalize(self, kill_group, self.process)
+        self._finalizer = weakref.finalize(self, _end, self.process)
         threading.Thread(target=_read_replies, args=(weakref.ref(self), self.process), daemon=True).start()
 
     def ask(self, request: dict[str, Any]) -> Future[dict[str, Any]]:
@@ -223,14 +231,19 @@ class _Worker:
 
     def stop(self) -> None:
         self._finalizer()
-        self.process.wait()
-        for pipe in (self.process.stdin, self.process.stdout):
-            if pipe is not None:
-                try:
-                    pipe.close()
-                except OSError:
-                    pass  # Bytes that the dead process did not take.
         self.died()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill the process, collect it and close its pipes."""
+    kill_group(process)
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            try:
+                pipe.close()
+            except OSError:
+                pass  # Bytes that the dead process did not take.
 
 
 def _read_replies(reference: weakref.ref[_Worker], process: subprocess.Popen[bytes]) -> None:
@@ -250,16 +263,32 @@ def _read_replies(reference: weakref.ref[_Worker], process: subprocess.Popen[byt
         worker.died()
 
 
+def _no_proof(argv: Sequence[str]) -> ToolFailedError:
+    return ToolFailedError("snarkjs ended well but made no proof", argv=argv, exit_code=0, stderr_tail="")
+
+
 def _as_strings(inputs: Mapping[str, Sequence[int]]) -> dict[str, list[str]]:
     return {name: [str(value) for value in values] for name, values in inputs.items()}
 
 
-def _translated(error: ToolFailedError, text: str) -> ToolFailedError | WitnessError:
-    """A refusal by the circuit is not a failure of the tool."""
+def _translated(error: ToolFailedError, inputs: Mapping[str, Sequence[int | str]]) -> ToolFailedError | WitnessError:
+    """A refusal by the circuit is not a failure of the tool; and no error repeats what was to be proved."""
+    text = error.stderr_tail
     place = _REFUSED.search(text)
-    if place is None:
-        return error if "Assert Failed" not in text else WitnessError("the inputs do not satisfy the circuit")
-    template, line = place[1], int(place[2])
-    return WitnessError(
-        f"the inputs do not satisfy the circuit: {template}, line {line}, refuses them", template=template, line=line
-    )
+    if place is not None:
+        template, line = place[1], int(place[2])
+        return WitnessError(
+            f"the inputs do not satisfy the circuit: {template}, line {line}, refuses them",
+            template=template,
+            line=line,
+        )
+    if "Assert Failed" in text:
+        return WitnessError("the inputs do not satisfy the circuit")
+    if any(len(str(value)) >= _TELLING_DIGITS and str(value) in text for values in inputs.values() for value in values):
+        return ToolFailedError(
+            "snarkjs failed; what it said repeats inputs, and is not shown",
+            argv=error.argv,
+            exit_code=error.exit_code,
+            stderr_tail="",
+        )
+    return error

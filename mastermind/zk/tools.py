@@ -101,6 +101,8 @@ def run(
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:
     """Kill a process started with `start_new_session`, and its children."""
+    if process.returncode is not None:
+        return  # It has been collected: its number may be another process's by now.
     if os.name == "posix":
         try:
             os.killpg(process.pid, signal.SIGKILL)
@@ -145,7 +147,7 @@ class Toolchain:
         """
         node = find_node()
         lock = (circuits_dir() / "package-lock.json").read_bytes()
-        target = home / "node" / hashlib.sha256(lock).hexdigest()[:16]
+        target = home.absolute() / "node" / hashlib.sha256(lock).hexdigest()[:16]
         if not target.is_dir():
             npm = shutil.which("npm")
             if npm is None:

@@ -8,6 +8,7 @@ module is shared, and kept in wasmtime's cache.
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -48,8 +49,18 @@ _COLLECTOR = """
 """
 
 
-@cache
+#: Held while an engine is made: `cache` alone lets two threads make one each, and wasmtime ends the whole process
+#: when parts of two engines meet.
+_making_engine = threading.Lock()
+
+
 def _engine() -> wasmtime.Engine:
+    with _making_engine:
+        return _one_engine()
+
+
+@cache
+def _one_engine() -> wasmtime.Engine:
     config = wasmtime.Config()
     try:
         config.cache = True

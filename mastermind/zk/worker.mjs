@@ -15,6 +15,9 @@ import path from "node:path";
 
 const snarkjs = createRequire(path.resolve(process.argv[2], "loader.js"))("snarkjs");
 
+// What a circuit logs may show secrets, and stdout is for answers.
+console.log = () => {};
+
 const methods = {
     async prove({ inputs, wasm, zkey }) {
         const { proof, publicSignals } = await snarkjs.groth16.fullProve(inputs, wasm, zkey);

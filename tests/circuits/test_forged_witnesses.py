@@ -1,0 +1,104 @@
+"""Soundness: forged outputs, hints and wires, with all that depends on them adapted, are refused by the constraints."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from mastermind.field import MODULUS
+from mastermind.rules import Rules
+from tests.circuits.test_false_statements import TRUE
+from tests.circuits.test_true_statements import circuit_of
+from tests.support.circuits import Bench, Build, Circuit
+from tests.support.statements import RawValues, give_clue_values
+from tests.support.witness import Witness
+
+#: Hints that are free where they mean nothing, each with the reason.
+FREE = {
+    "inverse": "IsZero: when the value is zero any inverse satisfies both rows, and `zero` does not depend on it; "
+    "certify_game: no turn follows, and the number of misses is zero",
+    "passed": "Score: any order in which a largest matching is aligned will do; hits and blows do not depend on it",
+    "guess": "certify_game: an unplayed slot holds any legal code, and contributes nothing",
+}
+
+
+def is_free(circuit: Circuit, signal: str, honest: Witness, forged: Witness) -> bool:
+    """Whether an accepted forgery is of a hint that the table lists, and changes nothing that is stated."""
+    if forged.public != honest.public or forged.inputs != honest.inputs:
+        return False
+    if circuit.spec.name == "certify_game":
+        # All that differs may be in slots that are not played: another legal code, and what is counted about it.
+        played = (honest["main.turn_count"] - 1) // 2
+        changed = [other for other in circuit.wires if honest[other] != forged[other]]
+        slots = [re.match(r"main\.\w+\[(\d+)\]", other) for other in changed]
+        if all(slot is not None and int(slot[1]) >= played - 1 for slot in slots):
+            return all(int(slot[1]) >= played or "inverse" in slot.string for slot in slots if slot is not None)
+    return signal.rpartition(".")[2].partition("[")[0] in FREE
+
+
+@pytest.mark.parametrize("twin", TRUE)
+def test_every_hint_is_forged(bench: Bench, twin: str) -> None:
+    name, rules, values = TRUE[twin]
+    circuit = circuit_of(bench, rules, name, Build.OPEN)
+    honest = Witness.of(circuit, values)
+    assert circuit.hints or name == "authorise" or name == "open_game"
+    for signal in circuit.hints:
+        for value in {0, 1, 2, (honest[signal] + 1) % MODULUS, MODULUS - 1} - {honest[signal]}:
+            forged = honest.forged({signal: value})
+            assert not forged.accepted or is_free(circuit, signal, honest, forged), (signal, value)
+
+
+@pytest.mark.parametrize("twin", TRUE)
+def test_every_output_of_a_component_is_forged(bench: Bench, twin: str) -> None:
+    """An output with another value than the one that its component computes."""
+    name, rules, values = TRUE[twin]
+    circuit = circuit_of(bench, rules, name, Build.OPEN)
+    honest = Witness.of(circuit, values)
+    outputs = [signal for signal in circuit.wires if circuit.source.is_output(signal) and "oseidon" not in signal]
+    for signal in outputs:
+        forged = honest.forged({signal: (honest[signal] + 1) % MODULUS})
+        assert not forged.accepted or is_free(circuit, signal, honest, forged), signal
+
+
+@pytest.mark.parametrize("twin", TRUE)
+def test_cir_9_no_wire_of_the_shipping_circuit_can_be_another(bench: Bench, twin: str) -> None:
+    """Each wire plus one, nothing adapted: refused, but for the hints that are free."""
+    name, rules, values = TRUE[twin]
+    circuit = circuit_of(bench, rules, name)
+    honest = Witness.of(circuit, values)
+    context = {f"main.{label}" for label in ("context", "gameContext", "historyContext")}
+    for signal in circuit.names.values():
+        forged = honest.patched({signal: (honest[signal] + 1) % MODULUS})
+        if forged.accepted:
+            assert signal not in context
+            assert is_free(circuit, signal, honest, forged), signal
+
+
+#: Codes whose clues exercise each way of counting: nothing in common, all, repeats on either side.
+PAIRS = [
+    ((1, 2, 3, 4), (5, 5, 0, 0)),
+    ((1, 1, 2, 2), (2, 2, 1, 1)),
+    ((1, 1, 1, 2), (3, 1, 1, 1)),
+    ((5, 0, 5, 0), (5, 5, 5, 5)),
+    ((0, 1, 2, 3), (0, 1, 2, 3)),
+]
+
+
+@pytest.mark.parametrize(("secret", "guess"), PAIRS)
+def test_no_other_order_of_the_guess_gives_another_clue(
+    bench: Bench, secret: tuple[int, ...], guess: tuple[int, ...]
+) -> None:
+    """A prover may route the guess through the switches as they like: what is accepted has the true clue."""
+    rules = Rules.parse("classic")
+    circuit = circuit_of(bench, rules, "give_clue", Build.OPEN)
+    values: RawValues = give_clue_values(rules, secret, guess)
+    honest = Witness.of(circuit, values)
+    switches = [signal for signal in circuit.hints if ".passed[" in signal]
+    assert len(switches) == 6
+    keep = [signal for signal in circuit.inputs if signal != "main.clue"]
+    for signal in switches:
+        for value in set(guess) - {honest[signal]}:
+            forged = honest.forged({signal: value}, keep=keep)
+            if forged.accepted:
+                assert forged["main.clue"] == honest["main.clue"]

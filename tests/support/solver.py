@@ -1,0 +1,414 @@
+"""Completing a witness from a part of it: what a dishonest prover does.
+
+Given some wires, the others follow from the constraints, one unknown at a time or by elimination among a few. What
+the constraints leave open keeps a preferred value. No constraint is ever trusted to hold: a completed witness may
+violate some, and the constraint system alone says so.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from heapq import heappop, heappush
+
+from mastermind.field import MODULUS
+from mastermind.zk.r1cs import Linear, R1cs
+
+#: Equations with more unknowns than this wait until they have fewer.
+_ELIMINATION_UNKNOWNS = 10
+
+Row = tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]
+
+
+class Solver:
+    """Completes witnesses of one constraint system."""
+
+    def __init__(self, r1cs: R1cs) -> None:
+        self.r1cs = r1cs
+        self.rows: list[Row] = [(tuple(a.items()), tuple(b.items()), tuple(c.items())) for a, b, c in r1cs.constraints]
+        #: For each wire: (row, part) of each occurrence.
+        self.occurrences: list[list[tuple[int, int]]] = [[] for _ in range(r1cs.wire_count)]
+        for index, row in enumerate(self.rows):
+            for part in range(3):
+                for wire, _ in row[part]:
+                    self.occurrences[wire].append((index, part))
+        self._sizes = [[len(row[part]) for row in self.rows] for part in range(3)]
+
+    def complete(
+        self,
+        known: Mapping[int, int],
+        preferred: Sequence[int],
+        order: Sequence[int] = (),
+        without: Collection[int] = (),
+    ) -> list[int]:
+        """Return a whole witness that has the values `known`.
+
+        Args:
+            known: value by wire; not changed.
+            preferred: a value for every wire, taken where the constraints leave a choice.
+            order: wires that are chosen first when there is a choice; then all others by number.
+            without: constraints that are not used.
+        """
+        return _Completion(self, known, preferred, order, without).run()
+
+    def determined(self, known: Mapping[int, int]) -> dict[int, int]:
+        """All that follows from the values `known` without any choice, and these values themselves."""
+        completion = _Completion(self, known, (), (), ())
+        completion.deduce()
+        return {wire: value for wire, value in enumerate(completion.values) if value is not None}
+
+    def trace(self, known: Mapping[int, int], preferred: Sequence[int], order: Sequence[int] = ()) -> Trace:
+        """Remember which constraint gave which wire its value when `complete` went from `known` to a whole witness."""
+        completion = _Completion(self, known, preferred, order, ())
+        return Trace(self, completion.run(), completion.solved_by)
+
+    def touched(self, wires: Iterable[int]) -> set[int]:
+        """The constraints that contain one of these wires."""
+        return {row for wire in wires for row, _ in self.occurrences[wire]}
+
+    def violated(self, witness: Sequence[int], rows: Collection[int] | None = None) -> list[int]:
+        """The constraints that a witness violates, in order; only among `rows` if given."""
+        found = []
+        for index in range(len(self.rows)) if rows is None else rows:
+            a, b, c = self.rows[index]
+            left = sum(coefficient * witness[wire] for wire, coefficient in a)
+            right = sum(coefficient * witness[wire] for wire, coefficient in b)
+            if (left * right - sum(coefficient * witness[wire] for wire, coefficient in c)) % MODULUS:
+                found.append(index)
+        return found
+
+
+class Trace:
+    """A completed witness and how it came about, so that small changes need little work.
+
+    Attributes:
+        values: the witness.
+        solved: the wire that a constraint gave its value, by constraint.
+    """
+
+    def __init__(self, solver: Solver, values: list[int], solved_by: Sequence[tuple[int, int]]) -> None:
+        self.values = values
+        self.solved = {row: wire for wire, row in solved_by}
+        self._solver = solver
+        self._solved_by = solved_by
+        #: For each wire, the steps that used its value.
+        self._users: dict[int, list[int]] = {}
+        for step, (solved, row) in enumerate(solved_by):
+            for wire in {wire for part in solver.rows[row] for wire, _ in part} - {solved}:
+                self._users.setdefault(wire, []).append(step)
+
+    def replay(self, changes: Mapping[int, int], without: Collection[int] = ()) -> tuple[list[int], set[int]]:
+        """Change some wires and do again every step that depends on them, each by the constraint it used before.
+
+        Wires that no single constraint had solved keep their values, and so do one that its constraint no longer
+        decides and those of the constraints `without`. Returns the witness and the wires that differ.
+        """
+        values = list(self.values)
+        changed: set[int] = set()
+        waiting: list[int] = []
+        queued: set[int] = set()
+
+        def change(wire: int, value: int) -> None:
+            if values[wire] != value:
+                values[wire] = value
+                changed.add(wire)
+                for step in self._users.get(wire, ()):
+                    if step not in queued:
+                        queued.add(step)
+                        heappush(waiting, step)
+
+        for wire, value in changes.items():
+            change(wire, value % MODULUS)
+        while waiting:
+            wire, row = self._solved_by[heappop(waiting)]
+            if wire in changes or row in without:
+                continue
+            solution = self._solution(row, wire, values)
+            if solution is not None:
+                change(wire, solution)
+        return values, changed
+
+    def _solution(self, row: int, unknown: int, values: Sequence[int]) -> int | None:
+        """The value of a wire that satisfies a row, if there is exactly one and the row is linear in it."""
+        sums = []
+        coefficients = []
+        for part in self._solver.rows[row]:
+            total = 0
+            own = 0
+            for wire, coefficient in part:
+                if wire == unknown:
+                    own = coefficient
+                else:
+                    total += coefficient * values[wire]
+            sums.append(total % MODULUS)
+            coefficients.append(own)
+        (a, b, c), (own_a, own_b, own_c) = sums, coefficients
+        slope = (own_a * b + own_b * a - own_c) % MODULUS
+        if slope == 0 or (own_a and own_b):
+            return None
+        return (c - a * b) * pow(slope, -1, MODULUS) % MODULUS
+
+
+class _Completion:
+    def __init__(
+        self,
+        solver: Solver,
+        known: Mapping[int, int],
+        preferred: Sequence[int],
+        order: Sequence[int],
+        without: Collection[int],
+    ) -> None:
+        self.solver = solver
+        self.preferred = preferred
+        self.order = order
+        self.values: list[int | None] = [None] * solver.r1cs.wire_count
+        #: Unknown wires left in each part of each row.
+        self.left = [list(sizes) for sizes in solver._sizes]
+        #: Rows whose left or right factor is known to be zero: the other factor no longer matters.
+        self.dead = [False] * len(solver.rows)
+        self.done = [False] * len(solver.rows)
+        for row in without:
+            self.done[row] = True
+        #: Rows that may still have unknown wires.
+        self.open = [row for row in range(len(solver.rows)) if not self.done[row]]
+        self.system = _LinearSystem()
+        #: (wire, row) in the order in which single rows gave wires their values.
+        self.solved_by: list[tuple[int, int]] = []
+        #: Rows with one unknown wire, in a factor.
+        self.checks: deque[int] = deque()
+        self.queue: list[int] = [
+            row
+            for row in range(len(solver.rows))
+            if not self.done[row] and not (self.left[0][row] and self.left[1][row])
+        ]
+        self.learn(0, 1)
+        for wire, value in known.items():
+            self.learn(wire, value)
+
+    def deduce(self) -> None:
+        """Go as far as there is no choice."""
+        self.settle()
+        while self.take_solved() or self.eliminate():
+            self.settle()
+
+    def run(self) -> list[int]:
+        choices = iter([*self.order, *range(len(self.values))])
+        while True:
+            self.deduce()
+            wire = next((wire for wire in choices if self.values[wire] is None), None)
+            if wire is None:
+                break
+            self.learn(wire, self.choice(wire))
+        return [value if value is not None else 0 for value in self.values]
+
+    def learn(self, wire: int, value: int) -> None:
+        if self.values[wire] is not None:
+            return
+        self.values[wire] = value % MODULUS
+        if wire in self.system.rows or wire in self.system.uses:
+            self.system.fix(wire, value)
+        left_a, left_b, left_c = self.left
+        for row, part in self.solver.occurrences[wire]:
+            counts = self.left[part]
+            counts[row] -= 1
+            if self.done[row]:
+                continue
+            a, b, c = left_a[row], left_b[row], left_c[row]
+            if (part < 2 and counts[row] == 0) or a + b + c <= 2 or (c <= 2 and (self.dead[row] or min(a, b) == 0)):
+                self.queue.append(row)
+
+    def settle(self) -> None:
+        """Solve rows with one unknown wire until there are none: those that compute it first, then the checks."""
+        while True:
+            while self.queue:
+                row = self.queue.pop()
+                if not self.done[row]:
+                    self.visit(row, checks=False)
+            if not self.checks:
+                break
+            row = self.checks.popleft()
+            if not self.done[row]:
+                self.visit(row, checks=True)
+
+    def visit(self, row: int, checks: bool) -> None:
+        a, b, c = self.left[0][row], self.left[1][row], self.left[2][row]
+        if a and b:
+            return
+        if not self.dead[row]:
+            # One factor is known, or both.
+            self.dead[row] = any(self.left[part][row] == 0 and self.known_sum(row, part) == 0 for part in range(2))
+        if (c if self.dead[row] else a + b + c) > 2:
+            return
+        equation = self.equation(row)
+        if equation is None:
+            return
+        unknown, constant = equation
+        if len(unknown) == 0:
+            self.done[row] = True
+        elif len(unknown) == 1:
+            if not checks and (a or b):
+                # Divide only when no row gives the wire by multiplication.
+                self.checks.append(row)
+                return
+            self.done[row] = True
+            ((wire, coefficient),) = unknown.items()
+            self.solved_by.append((wire, row))
+            self.learn(wire, -constant * pow(coefficient, -1, MODULUS))
+
+    def known_sum(self, row: int, part: int) -> int:
+        total = 0
+        for wire, coefficient in self.solver.rows[row][part]:
+            value = self.values[wire]
+            if value is not None:
+                total += coefficient * value
+        return total % MODULUS
+
+    def equation(self, row: int) -> tuple[dict[int, int], int] | None:
+        """The row as a linear equation, sum of coefficient * wire + constant = 0, or None if it is not linear."""
+        a, b, c = self.solver.rows[row]
+        if self.left[0][row]:
+            a, b = b, a
+        factor = 0
+        for wire, coefficient in a:
+            value = self.values[wire]
+            if value is None:
+                return None
+            factor += coefficient * value
+        factor %= MODULUS
+        unknown: dict[int, int] = {}
+        constant = 0
+        for terms, scale in ((b, factor), (c, -1)):
+            if scale == 0:
+                continue
+            for wire, coefficient in terms:
+                value = self.values[wire]
+                if value is None:
+                    unknown[wire] = (unknown.get(wire, 0) + scale * coefficient) % MODULUS
+                else:
+                    constant += scale * coefficient * value
+        return {wire: coefficient for wire, coefficient in unknown.items() if coefficient}, constant % MODULUS
+
+    def choice(self, wire: int) -> int:
+        """The preferred value of a wire, unless a row (x - r)(x - s) = 0 in it alone asks for r or s."""
+        rows = self.solver.rows
+        for row, part in self.solver.occurrences[wire]:
+            counts = [self.left[each][row] for each in range(3)]
+            if part == 0 and not self.done[row] and counts == [1, 1, 0] and self.known_sum(row, 2) == 0:
+                own = [dict(rows[row][each]).get(wire, 0) for each in range(2)]
+                if all(own):
+                    roots = [-self.known_sum(row, each) * pow(own[each], -1, MODULUS) % MODULUS for each in range(2)]
+                    if self.preferred[wire] not in roots:
+                        return roots[0]
+        return self.preferred[wire]
+
+    def eliminate(self) -> bool:
+        """Move linear rows with few unknown wires to the linear system; say whether that gave a wire a value."""
+        left_a, left_b, left_c = self.left
+        still_open = []
+        for row in self.open:
+            a, b, c = left_a[row], left_b[row], left_c[row]
+            if self.done[row] or not (a or b or c):
+                continue
+            still_open.append(row)
+            if (a and b and not self.dead[row]) or c > _ELIMINATION_UNKNOWNS:
+                continue
+            equation = self.equation(row)
+            if equation is None or len(equation[0]) > _ELIMINATION_UNKNOWNS:
+                continue
+            self.done[row] = True
+            self.system.add(*equation)
+        self.open = still_open
+        return self.take_solved()
+
+    def take_solved(self) -> bool:
+        """Learn what the linear system has solved."""
+        found = False
+        while self.system.solved:
+            wire, value = self.system.solved.popitem()
+            if self.values[wire] is None:
+                found = True
+                self.learn(wire, value)
+        return found
+
+
+class _LinearSystem:
+    """Linear equations, sum of coefficient * wire + constant = 0, kept in reduced form.
+
+    An equation that contradicts the others is dropped: the constraint system will see it violated.
+    """
+
+    def __init__(self) -> None:
+        #: For each pivot wire, pivot + sum of coefficient * wire + constant = 0; no pivot occurs in the sums.
+        self.rows: dict[int, tuple[Linear, int]] = {}
+        #: The pivots in whose rows a wire occurs.
+        self.uses: dict[int, set[int]] = {}
+        #: Wires that have one value, not yet taken.
+        self.solved: dict[int, int] = {}
+
+    def add(self, unknown: Linear, constant: int) -> None:
+        for wire in list(unknown):
+            factor = unknown.get(wire, 0)
+            if not factor:
+                continue
+            if wire in self.solved:
+                unknown, constant = _without(unknown, wire), constant + factor * self.solved[wire]
+            elif wire in self.rows:
+                other, other_constant = self.rows[wire]
+                unknown = _subtracted(_without(unknown, wire), other, factor)
+                constant -= factor * other_constant
+        if not unknown:
+            return
+        pivot = next(iter(unknown))
+        inverse = pow(unknown[pivot], -1, MODULUS)
+        row = {wire: coefficient * inverse % MODULUS for wire, coefficient in unknown.items() if wire != pivot}
+        constant = constant * inverse % MODULUS
+        if not row:
+            self.fix(pivot, -constant)
+            return
+        for user in self.uses.pop(pivot, set()):
+            other, other_constant = self.rows[user]
+            factor = other[pivot]
+            self.store(user, _subtracted(_without(other, pivot), row, factor), other_constant - factor * constant)
+        self.store(pivot, row, constant)
+
+    def fix(self, wire: int, value: int) -> None:
+        """Give a wire a value."""
+        value %= MODULUS
+        self.solved[wire] = value
+        if wire in self.rows:
+            row, constant = self.rows.pop(wire)
+            for used in row:
+                self.uses[used].discard(wire)
+            self.add(dict(row), constant + value)
+        for user in self.uses.pop(wire, set()):
+            other, other_constant = self.rows[user]
+            self.store(user, _without(other, wire), other_constant + other[wire] * value)
+
+    def store(self, pivot: int, row: Linear, constant: int) -> None:
+        if pivot in self.rows:
+            for used in self.rows[pivot][0]:
+                if used not in row and used in self.uses:
+                    self.uses[used].discard(pivot)
+        if not row:
+            self.rows.pop(pivot, None)
+            self.fix(pivot, -constant)
+            return
+        self.rows[pivot] = row, constant % MODULUS
+        for used in row:
+            self.uses.setdefault(used, set()).add(pivot)
+
+
+def _without(combination: Linear, wire: int) -> Linear:
+    return {other: coefficient for other, coefficient in combination.items() if other != wire}
+
+
+def _subtracted(left: Linear, right: Linear, factor: int) -> Linear:
+    """left - factor * right, without zero coefficients."""
+    result = dict(left)
+    for wire, coefficient in right.items():
+        value = (result.get(wire, 0) - factor * coefficient) % MODULUS
+        if value:
+            result[wire] = value
+        else:
+            result.pop(wire, None)
+    return result

@@ -1,0 +1,49 @@
+"""Fixtures for the toolkit: a pair of one-constraint circuits, and the evidence that is tampered with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mastermind.zk.artifacts import ArtifactStore, KeySet
+from mastermind.zk.phase1 import Phase1, development_phase1
+from mastermind.zk.prove import self_test
+from mastermind.zk.snarkjs import SnarkjsCli, SnarkjsWorker
+from mastermind.zk.tools import Toolchain
+from tests.zk.tiny import fresh_store, product
+
+
+@pytest.fixture(scope="session")
+def phase1(store: ArtifactStore, toolchain: Toolchain) -> Phase1:
+    """The development phase 1 of the shared home."""
+    return development_phase1(1, toolchain, store.home)
+
+
+@pytest.fixture(scope="session")
+def products(
+    store: ArtifactStore, phase1: Phase1, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[ArtifactStore, KeySet]:
+    """A store of its own with `product` and its `sibling`, and their key set. Copy before tampering."""
+    folder = tmp_path_factory.mktemp("products")
+    small = fresh_store(folder / "home", store.home)
+    circuits = (product(folder / "src"), product(folder / "src", "sibling", offset=2))
+    return small, small.build_key_set("products", circuits, self_test)
+
+
+@pytest.fixture
+def fresh(tmp_path: Path, store: ArtifactStore, phase1: Phase1) -> ArtifactStore:
+    """A store in a home where nothing has been built."""
+    return fresh_store(tmp_path / "home", store.home)
+
+
+@pytest.fixture(scope="session")
+def snarkjs_cli(toolchain: Toolchain) -> SnarkjsCli:
+    return SnarkjsCli(toolchain)
+
+
+@pytest.fixture(scope="session")
+def snarkjs_worker(toolchain: Toolchain) -> Iterator[SnarkjsWorker]:
+    with SnarkjsWorker(toolchain) as worker:
+        yield worker

@@ -1,0 +1,117 @@
+"""Rendering and compiling: strict templates, one result, and no warning that nobody has looked at."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mastermind.errors import CompileError, InvalidArtifactError
+from mastermind.zk.compile import compile_circuit
+from mastermind.zk.r1cs import R1cs
+from mastermind.zk.render import own_digests, render
+from mastermind.zk.tools import Toolchain
+from tests.zk.tiny import TEMPLATE, product
+
+
+@pytest.fixture(scope="module")
+def circomlib(toolchain: Toolchain) -> Path:
+    return toolchain.modules / "circomlib" / "circuits"
+
+
+def with_line(line: str) -> str:
+    """The template with one more line in it, which is line 6."""
+    assert TEMPLATE.splitlines()[4] == "    signal input x;"
+    return TEMPLATE.replace("    signal input x;\n", f"    signal input x;\n    {line}\n")
+
+
+def test_rendering_is_deterministic_and_complete(circomlib: Path, tmp_path: Path) -> None:
+    first, second = (render(product(tmp_path / name), circomlib) for name in ("one", "two"))
+    assert first == second
+    assert set(first.files) == {"product.circom"}
+    assert "Product(1)" in first.files["product.circom"]
+    assert "{" + "{" not in first.files["product.circom"]
+    assert first.digests == own_digests(product(tmp_path / "three"))
+
+
+def test_parameters_and_templates_decide_the_digests(tmp_path: Path) -> None:
+    digests = own_digests(product(tmp_path / "one"))
+    assert own_digests(product(tmp_path / "two", offset=2)) != digests
+    assert own_digests(product(tmp_path / "three", template=TEMPLATE + "\n")) != digests
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("{{ offset }}", "{{ ofset }}"),
+        ("{{ offset }}", "{{ offset"),
+        ("{{ offset }}", "{% if offset %}"),
+        ("pragma circom 2.2.0;", 'include "missing.circom";'),
+        ("pragma circom 2.2.0;", 'include "circomlib/missing.circom";'),
+        ("pragma circom 2.2.0;", 'include "../outside.circom";'),
+        ("pragma circom 2.2.0;", 'include "/etc/hostname";'),
+    ],
+    ids=str,
+)
+def test_a_template_that_does_not_render_is_refused(circomlib: Path, tmp_path: Path, change: tuple[str, str]) -> None:
+    (tmp_path / "outside.circom").write_text("", "utf-8")
+    assert render(product(tmp_path / "good"), circomlib)
+    assert change[0] in TEMPLATE
+    with pytest.raises(InvalidArtifactError):
+        render(product(tmp_path / "src", template=TEMPLATE.replace(*change)), circomlib)
+
+
+def test_a_missing_template_is_refused_by_name(circomlib: Path, tmp_path: Path) -> None:
+    spec = product(tmp_path / "src")
+    (tmp_path / "src" / spec.template).unlink()
+    with pytest.raises(InvalidArtifactError) as refusal:
+        render(spec, circomlib)
+    assert refusal.value.path.name == "product.circom"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "signal a <== nothing;",
+        "signal a",
+        "signal a <-- x * x + 1;",  # CIR-3: assigned, and constrained by nothing
+        "signal a;",
+    ],
+)
+def test_cir_3_errors_and_warnings_fail_the_build_and_name_the_line(
+    toolchain: Toolchain, circomlib: Path, tmp_path: Path, line: str
+) -> None:
+    spec = product(tmp_path / "src", template=with_line(line))
+    with pytest.raises(CompileError) as failure:
+        compile_circuit(spec, render(spec, circomlib), toolchain, tmp_path / "out")
+    assert failure.value.reason
+    # A missing semicolon shows only on the next line; unused signals are reported by template.
+    if failure.value.line is not None:
+        assert failure.value.file == "product.circom"
+        assert failure.value.line in (6, 7)
+    else:
+        assert "Product" in failure.value.reason
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_cir_3_a_warning_that_is_listed_with_a_reason_passes(
+    toolchain: Toolchain, circomlib: Path, tmp_path: Path
+) -> None:
+    spec = product(tmp_path / "src", template=with_line("signal a <-- x * x + 1;"))
+    rendered = render(spec, circomlib)
+    both = (("Consider using <==", "a test"), ("Local signal a does not appear in any constraint", "a test"))
+    listed = replace(spec, accepted_warnings=both)
+    assert compile_circuit(listed, rendered, toolchain, tmp_path / "out").r1cs.is_file()
+    for known in both:
+        with pytest.raises(CompileError) as failure:
+            compile_circuit(replace(spec, accepted_warnings=(known,)), rendered, toolchain, tmp_path / "other")
+        assert known[0] not in failure.value.reason
+
+
+def test_cir_10_two_compilations_are_the_same(toolchain: Toolchain, circomlib: Path, tmp_path: Path) -> None:
+    spec = product(tmp_path / "src")
+    first, second = (compile_circuit(spec, render(spec, circomlib), toolchain, tmp_path / name) for name in ("a", "b"))
+    assert first.r1cs.read_bytes() == second.r1cs.read_bytes()
+    assert first.wasm.read_bytes() == second.wasm.read_bytes()
+    assert len(R1cs.read(first.r1cs).constraints) == 1
