@@ -6,7 +6,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RULES ?= hit-and-blow
+# What users need, and what developers need besides.
 STAMP := $(VENV)/.installed
+DEV_STAMP := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build demo test check bench clean
@@ -17,6 +19,10 @@ help: ## list the targets
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(DEV_STAMP): $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
@@ -29,15 +35,15 @@ build: $(STAMP) ## build circuits and keys (RULES="classic deluxe" for others)
 demo: $(STAMP) ## play and verify one game with real proofs
 	$(BIN)/mastermind demo
 
-test: $(STAMP) ## the whole test suite, real proofs included
-	$(BIN)/python -m pytest
+test: $(DEV_STAMP) ## the whole test suite, real proofs included
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
-check: $(STAMP) ## formatting, lints and types; changes no file
+check: $(DEV_STAMP) ## formatting, lints and types; changes no file
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-bench: $(STAMP) ## measure proving, verifying and building; table on stdout, JSON in build/bench.json
+bench: $(DEV_STAMP) ## measure proving, verifying and building; table on stdout, JSON in build/bench.json
 	$(BIN)/python scripts/bench.py
 
 clean: ## remove what has been built (keeps .venv)

@@ -44,6 +44,10 @@ def command_errors(function: Callable[P, R]) -> Callable[P, R]:
             fail(f"rejected: {error}", REJECTED)
         except MastermindError as error:
             fail(str(error), TOOL_FAILURE)
+        except ModuleNotFoundError as error:
+            if error.name is None or error.name.startswith("mastermind"):
+                raise
+            fail(f"{error.name} is not installed; pip install 'mastermind-zk[referee]'", TOOL_FAILURE)
         except OSError as error:
             fail(f"{error.filename or 'a file'}: {error.strerror or error}", BAD_INPUT)
         except KeyboardInterrupt:
