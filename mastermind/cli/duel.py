@@ -80,6 +80,8 @@ def duel(
     """
     rules = Rules(int(pegs), int(colours), repeats, int(guesses))
     say: Callable[[str], None] = (lambda _: None) if as_json else click.echo
+    if rules.spelling not in store.key_set_names():
+        say(f"There are no keys for {rules.name} yet; making them takes a minute or two, once.")
     key_set = store.build_key_set(rules.spelling, specs(rules), self_test, progress=ProgressLine(quiet=as_json))
     table = Table(rules, key_set, NativeProver())
     choose = _strategy(opponent, rules, seed)

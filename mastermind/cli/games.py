@@ -10,7 +10,7 @@ import click
 from filelock import FileLock
 
 from mastermind.cli import passphrase
-from mastermind.cli.board import read_code, show_board, show_code, show_status
+from mastermind.cli.board import read_code, show_board, show_clue, show_code, show_status
 from mastermind.cli.options import (
     READABLE_FILE,
     make_prover,
@@ -177,7 +177,8 @@ def clue(
             transcript, master, kept, lambda record: record.replace(secret_file, master, passphrase.ask)
         )
     transcript.append_to(game_file)
-    _show_move(transcript, table, as_json, f"{game_file}: answered")
+    given = show_clue(table.rules, transcript.state().clues[-1])
+    _show_move(transcript, table, as_json, f"{game_file}: answered {given}")
 
 
 @game.command(epilog=EXIT_CODES)
@@ -356,7 +357,7 @@ def reveal(
     if as_json:
         print_json({"file": str(out), "secret": list(opened.secret)})
     else:
-        click.echo(f"{out}: the secret was {show_code(opened.secret)}")
+        click.echo(f"{out}: the secret was {show_code(opened.secret)} ({table.keys.status} keys)")
 
 
 @game.command(epilog=EXIT_CODES)
@@ -413,7 +414,7 @@ def _show_move(transcript: Transcript, table: Table, as_json: bool, what: str) -
     if as_json:
         print_json(_state_json(state, table.keys))
     else:
-        click.echo(what)
+        click.echo(f"{what} ({table.keys.status} keys)")
         click.echo(show_status(state))
 
 

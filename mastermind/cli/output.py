@@ -14,7 +14,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import click
 
-from mastermind.errors import GameError, InvalidInputError, MastermindError
+from mastermind.errors import GameError, InvalidInputError, MastermindError, WitnessError
 from mastermind.sources import circuits_dir
 from mastermind.zk.artifacts import ArtifactStore
 
@@ -40,7 +40,8 @@ def command_errors(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
         except InvalidInputError as error:
             fail(str(error), BAD_INPUT)
-        except GameError as error:
+        except (GameError, WitnessError) as error:
+            # A statement without a witness is false: no tool has failed.
             fail(f"rejected: {error}", REJECTED)
         except MastermindError as error:
             fail(str(error), TOOL_FAILURE)

@@ -31,12 +31,12 @@ _SHOWN = 10
 def solve(rules: Rules, strength: str, turns: tuple[str, ...], as_json: bool) -> None:
     """Say which codes agree with the clues so far, and the best next guess.
 
-    Colours of two digits are separated by commas: 10,3,0,11:1,2.
+    Colours are numbered from 0. Colours of two digits are separated by commas: 10,3,0,11:1,2.
 
     \b
     Examples:
       mastermind solve --rules classic
-      mastermind solve --rules classic 1122:1,1 3456:0,2
+      mastermind solve --rules classic 0011:1,1 2345:0,2
     """
     # NumPy is needed by computer players alone; other commands start without it.
     from mastermind.players.expert import Expert
@@ -69,5 +69,5 @@ def solve(rules: Rules, strength: str, turns: tuple[str, ...], as_json: bool) ->
 def _read_turn(rules: Rules, text: str) -> tuple[Code, Clue]:
     match = _TURN.fullmatch(text)
     if match is None:
-        raise InvalidClueError(f"{text!r} is not a turn; write the guess and its clue like 1122:1,0")
+        raise InvalidClueError(f"{text!r} is not a turn; write the guess and its clue like 0011:1,0")
     return read_code(rules, [match[1]], "guess"), rules.require_clue(Clue(int(match[2]), int(match[3])))

@@ -184,7 +184,10 @@ class ArtifactStore:
         """
         if identifier is None:
             artifacts = _circuits(_read_record(self.home / "key_sets" / f"{name}.json"))
-            missing = f"the key set {name} has not been built; run `mastermind build --rules {name}`"
+            missing = (
+                f"there are no keys for {name}; import those of the other player with `mastermind keys import`, "
+                f"or make new ones with `mastermind build --rules {name}`"
+            )
         else:
             artifacts = _circuits(_read_record(self.home / "known" / f"{identifier}.json"))
             missing = f"the key set {identifier[:16]} is not on this machine; import it from whoever has it"
