@@ -170,7 +170,8 @@ def clue(
     """
     transcript, table = _load(game_file, prover_name, store)
     master = PlayerKey.read(player_file, passphrase.ask)
-    # Two commands at once must not answer two guesses of one turn.
+    # Two commands at once must not answer two guesses of one turn, by whatever name they know the file.
+    secret_file = secret_file.resolve()
     with FileLock(lock_path(secret_file)):
         kept = GameSecret.read(secret_file, passphrase.ask)
         transcript = table.give_clue(

@@ -157,7 +157,7 @@ class Certificate:
             master_id=self.master_id,
             solution_hash=self.solution_hash,
             breaker_id=self.breaker_id,
-            game_id=game_id(self.solution_hash, self.breaker_id, self.nonce),
+            game_id=game_id(self.rules, self.solution_hash, self.breaker_id, self.nonce),
             turn_count=self.turn_count,
             guesses=guesses,
             clues=clues,

@@ -84,7 +84,7 @@ def give_clue(rules: Rules) -> CircuitSpec:
             Signal("game_id"),
             Signal("solution_hash"),
             # Beyond the last turn there is the opening of the secret (`mastermind.game.reveal`).
-            Signal("turn_count", bound=2 * rules.attempts + 3),
+            Signal("turn_count", bound=1 << 8),
             Signal("guess", bound=1 << rules.peg_bits * rules.pegs),
             Signal("clue", bound=1 << CLUE_BITS),
         ),

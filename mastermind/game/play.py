@@ -21,7 +21,8 @@ from mastermind.game.circuits import (
     random_salt,
     solution_hash,
 )
-from mastermind.game.reveal import Reveal, reveal_turn_count
+from mastermind.game.reveal import TURN_COUNT as REVEAL_TURN_COUNT
+from mastermind.game.reveal import Reveal
 from mastermind.game.secret_files import GameSecret, PlayerKey
 from mastermind.game.steps import CIRCUITS, GameState, Refusal, Step, StepKind, apply, game_id, join_message
 from mastermind.game.transcript import ProvedStep, Transcript, VerifyingKeys
@@ -70,7 +71,7 @@ class Table:
         state = self._checked(transcript, "join_game")
         assert state.solution_hash is not None
         nonce = random_field_element()
-        game = game_id(state.solution_hash, breaker.id, nonce)
+        game = game_id(self.rules, state.solution_hash, breaker.id, nonce)
         return self._next(
             transcript, state, "join_game", authorise_inputs(breaker.key, join_message(game, nonce)), nonce
         )
@@ -191,7 +192,7 @@ class Table:
         inputs = give_clue_inputs(
             self.rules,
             game_id=state.game_id,
-            turn_count=reveal_turn_count(self.rules),
+            turn_count=REVEAL_TURN_COUNT,
             guess=kept.secret,
             secret=kept.secret,
             salt=kept.salt,
@@ -227,6 +228,8 @@ def _require_owner(state: GameState, master: PlayerKey, kept: GameSecret) -> Non
     if kept.rules != state.rules:
         # Rules that differ in their attempts alone can share the keys of all steps.
         raise RefusedStepError("the secret file belongs to a game under other rules", refusal=Refusal.WRONG_SOLUTION)
+    if kept.rules != state.rules:
+        raise RefusedStepError("the secret file belongs to a game with other rules", refusal=Refusal.WRONG_SOLUTION)
     if solution_hash(kept.rules, kept.secret, kept.salt, master.key) != state.solution_hash:
         raise RefusedStepError("the secret file belongs to another game", refusal=Refusal.WRONG_SOLUTION)
 

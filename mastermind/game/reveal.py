@@ -30,11 +30,8 @@ from mastermind.zk.verify import Verifier
 
 FORMAT = "mastermind reveal 1"
 MAX_BYTES = 1 << 12
-
-
-def reveal_turn_count(rules: Rules) -> int:
-    """The turn count of an opening: even, and after every turn."""
-    return 2 * rules.attempts + 2
+#: The turn count of an opening: even, and beyond the last turn under any rules (a game has at most 42 attempts).
+TURN_COUNT = 254
 
 
 @dataclass(frozen=True)
@@ -96,7 +93,7 @@ class Reveal:
         signals = (
             state.game_id,
             state.solution_hash,
-            reveal_turn_count(self.rules),
+            TURN_COUNT,
             pack_code(self.rules, self.secret),
             pack_clue(self.rules, Clue(self.rules.pegs, 0)),
         )

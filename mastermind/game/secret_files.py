@@ -209,7 +209,11 @@ def _load(path: Path, file_format: str) -> dict[str, Any]:
     """Read the JSON of a secret file that only its owner can read."""
     try:
         with path.open("rb") as file:
-            mode = os.fstat(file.fileno()).st_mode
+            status = os.fstat(file.fileno())
+            mode = status.st_mode
+            if status.st_nlink > 1:
+                # Written over under one name, it would live on under the other with an older record of answers.
+                raise SecretFileError(f"{path} has a second name (a hard link); remove one of them", path=path)
             if os.name == "posix" and mode & 0o077:
                 raise SecretFileError(
                     f"others can read or write {path} (mode {stat.S_IMODE(mode):o}); chmod 600 it, and if they could "
@@ -243,6 +247,8 @@ def _create(path: Path, public: dict[str, Any], private: dict[str, Any], passphr
 
 
 def _write_over(path: Path, document: dict[str, Any]) -> None:
+    # Through a symbolic link, the file itself is replaced and not the link: there is one record of what was answered.
+    path = path.resolve()
     # A temporary file has mode 0600 from the start.
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

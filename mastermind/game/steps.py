@@ -7,6 +7,7 @@ for the transcript to check. `apply` is total: any state and any step give a new
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal, NoReturn
@@ -143,9 +144,16 @@ def apply(state: GameState, step: Step) -> GameState:
             return _give_clue(state, step)
 
 
-def game_id(solution_hash: int, breaker_id: int, nonce: int) -> int:
-    """The id of a game: new for every join, whoever plays."""
-    return poseidon(solution_hash, breaker_id, nonce)
+def game_id(rules: Rules, solution_hash: int, breaker_id: int, nonce: int) -> int:
+    """The id of a game: new for every join, whoever plays, and another one under other rules.
+
+    Rules that differ only in the number of attempts share circuits and keys, so no proof tells them apart; the id must,
+    or a game could be called lost before its last attempt, or go on after it. The third part is therefore a digest of
+    the nonce and the rules (SHA-256, cut to 248 bits).
+    """
+    text = f"mastermind.game.1 {rules.spelling} {nonce}".encode()
+    bound = int.from_bytes(hashlib.sha256(text).digest(), "big") >> 8
+    return poseidon(solution_hash, breaker_id, bound)
 
 
 def join_message(game: int, nonce: int) -> int:
@@ -167,7 +175,7 @@ def _join_game(state: GameState, step: Step) -> GameState:
         _refuse(Refusal.ALREADY_JOINED)
     breaker_id, message = step.public_signals
     assert step.nonce is not None
-    joined = game_id(state.solution_hash, breaker_id, step.nonce)
+    joined = game_id(state.rules, state.solution_hash, breaker_id, step.nonce)
     if message != join_message(joined, step.nonce):
         _refuse(Refusal.WRONG_MESSAGE)
     return replace(state, breaker_id=breaker_id, game_id=joined)

@@ -20,6 +20,7 @@ from mastermind.errors import InvalidArtifactError, InvalidInputError, Mastermin
 from mastermind.zk.artifacts import FORMAT, MANIFEST, ArtifactStore, BuiltCircuit, KeySet
 from mastermind.zk.circuit import CircuitSpec
 from mastermind.zk.evidence import parse_json
+from mastermind.zk.prove import self_test
 
 INDEX = "key_set.json"
 #: A key set of the largest rules takes some 20 MB. The bound is on all files together, as they unpack.
@@ -60,6 +61,7 @@ def import_key_set(
     Raises:
         InvalidArtifactError: not such an archive, damaged, of other circuits, or not the key set it says it is.
         InsecureKeyError: a key in it has no phase 2.
+        WitnessError, ProofSelfCheckError: a circuit in it does not prove and verify a sample.
     """
     store.home.mkdir(parents=True, exist_ok=True)
     try:
@@ -80,12 +82,21 @@ def import_key_set(
             loaded = {circuit: BuiltCircuit.load(Path(temporary) / circuit, specs[circuit]) for circuit in artifacts}
             for circuit in loaded.values():
                 circuit.require_current()
+                if circuit.status != "development":
+                    # No ceremony can be checked yet, and an archive's word is not enough.
+                    raise InvalidArtifactError(f"{path} says that its keys are from a ceremony", path=path)
+                # The key set id covers the verifying keys; this shows that program and proving key go with them.
+                self_test(circuit)
             found = KeySet(name, loaded)
             if found.artifacts != artifacts or found.id != identifier:
                 raise InvalidArtifactError(
                     f"{path} says it is key set {identifier[:16]}; what is in it is {found.id[:16]}", path=path
                 )
-            circuits = {circuit: store.add(Path(temporary) / circuit, specs[circuit]) for circuit in artifacts}
+            try:
+                # What works already under this id stays: the archive could only replace it by something else.
+                circuits = dict(store.load_key_set(name, list(specs.values()), identifier).circuits)
+            except InvalidInputError:
+                circuits = {circuit: store.add(Path(temporary) / circuit, specs[circuit]) for circuit in artifacts}
     except MastermindError:
         raise
     except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError, RuntimeError, ValueError) as error:

@@ -11,8 +11,8 @@ import re
 #: No proof, key, manifest or transcript comes near this.
 MAX_NESTING = 64
 
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_BRACKET = re.compile(r"[\[\]{}]")
+# A string, up to the end of the text when it is never closed: each character is looked at once.
+_TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 
 
 def shallow_text(data: str | bytes) -> str:
@@ -23,7 +23,10 @@ def shallow_text(data: str | bytes) -> str:
     """
     text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
     depth = 0
-    for bracket in _BRACKET.findall(_STRING.sub("", text)):
+    for token in _TOKEN.finditer(text):
+        bracket = text[token.start()]
+        if bracket == '"':
+            continue
         depth += 1 if bracket in "[{" else -1
         if depth > MAX_NESTING:
             raise ValueError("nested too deeply")

@@ -717,3 +717,20 @@ def test_an_illegal_code_is_not_repeated(guess: tuple[int, ...], table: Table) -
     with pytest.raises(InvalidCodeError) as caught:
         table.open_game(MASTER_OF_TWO, guess)
     assert not any(str(digit) in str(caught.value) for digit in (6, 2))
+
+
+def test_rep_6_the_record_of_answers_has_one_file_whatever_its_name(tmp_path: Path) -> None:
+    """Through a symbolic link the file behind it is written; a file with two names is refused."""
+    rules, master = Rules.parse("hit-and-blow"), PlayerKey.new()
+    path, link, hard = tmp_path / "s.json", tmp_path / "link.json", tmp_path / "hard.json"
+    kept = GameSecret(rules, (7, 4, 6, 0), random_salt())
+    kept.write_new(path, master)
+    link.symlink_to(path)
+    replace(kept, game_id=1, answered=((0, 1, 2, 3),)).replace(link, master)
+    assert link.is_symlink()
+    assert GameSecret.read(path).answered == GameSecret.read(link).answered == ((0, 1, 2, 3),)
+    hard.hardlink_to(path)
+    with pytest.raises(SecretFileError):
+        GameSecret.read(path)
+    hard.unlink()
+    assert GameSecret.read(path)

@@ -439,6 +439,10 @@ def test_an_amount_has_64_bits() -> None:
 
 
 def test_rep_2_a_game_id_is_of_one_join() -> None:
-    ids = {game_id(HASH, BREAKER, NONCE), game_id(HASH, BREAKER, NONCE + 1), game_id(HASH, BREAKER + 1, NONCE)}
-    ids |= {game_id(HASH + 1, BREAKER, NONCE), game_id(BREAKER, HASH, NONCE)}
+    ids = {
+        game_id(HIT_AND_BLOW, HASH, BREAKER, NONCE),
+        game_id(HIT_AND_BLOW, HASH, BREAKER, NONCE + 1),
+        game_id(HIT_AND_BLOW, HASH, BREAKER + 1, NONCE),
+    }
+    ids |= {game_id(HIT_AND_BLOW, HASH + 1, BREAKER, NONCE), game_id(HIT_AND_BLOW, BREAKER, HASH, NONCE)}
     assert len(ids) == 5

@@ -301,7 +301,7 @@ def test_another_breaker_everywhere_is_rejected(short_game: Played, keys: Verify
     nonce = game.steps[1].step.nonce
     assert nonce is not None
     for breaker, new_nonce in ((PlayerKey(5).id, nonce), (short_game.breaker.id, nonce + 1)):
-        joined = game_id(signal(game, 0, 0), breaker, new_nonce)
+        joined = game_id(game.rules, signal(game, 0, 0), breaker, new_nonce)
         changes = {(at, 0): joined for at in range(2, 6)} | {(2, 1): breaker, (4, 1): breaker}
         changed = with_signals(game, changes | {(1, 0): breaker, (1, 1): join_message(joined, new_nonce)})
         steps = list(changed.steps)

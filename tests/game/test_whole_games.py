@@ -200,7 +200,7 @@ def play_with_witnesses(proving: Proving, deal: Deal) -> None:
     assert public == (commitment, master_id)
     state = apply(state, Step("open_game", public))
 
-    game = game_id(commitment, breaker_id, deal.nonce)
+    game = game_id(rules, commitment, breaker_id, deal.nonce)
     public = proving.public("authorise", authorise_inputs(deal.breaker, join_message(game, deal.nonce)))
     assert public[0] == breaker_id
     state = apply(state, Step("join_game", public, deal.nonce))

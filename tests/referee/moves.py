@@ -19,7 +19,7 @@ def open_step(master: int = MASTER, solution_hash: int = SOLUTION) -> Step:
 
 
 def join_step(breaker: int = BREAKER, solution_hash: int = SOLUTION, nonce: int = NONCE) -> Step:
-    return Step("join_game", (breaker, join_message(game_id(solution_hash, breaker, nonce), nonce)), nonce)
+    return Step("join_game", (breaker, join_message(game_id(SMALL, solution_hash, breaker, nonce), nonce)), nonce)
 
 
 def guess_step(game: GameState, guess: Code, breaker: int = BREAKER) -> Step:

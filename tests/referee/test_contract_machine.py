@@ -144,7 +144,7 @@ class RefereeMachine(RuleBasedStateMachine):
         contract = self.contract
         if contract is not None and contract.accepted:
             breaker = contract.player_id("breaker")
-            assert contract.game.game_id == game_id(SOLUTION, breaker, NONCE)
+            assert contract.game.game_id == game_id(SMALL, SOLUTION, breaker, NONCE)
             assert self.payouts <= 1
 
     def _take(self, act: Callable[[], Outcome]) -> None:

@@ -96,7 +96,7 @@ class Prover:
         """A false witness that violates this constraint and no other, or None if none was found."""
         candidates = self._core_candidates(self._rows[row]) if row in self._rows else self._hash_candidates(row)
         for witness in candidates:
-            refused = self.circuit.solver.violated(witness.values) == [row]
+            refused = self.circuit.solver.violates_only(witness.values, row)
             if refused and not holds(self.circuit.spec.name, self.rules, witness.inputs):
                 return witness
         return None
@@ -127,22 +127,23 @@ class Prover:
                     touched = solver.touched(changed)
                     if row not in touched or attempt.violated - touched:
                         continue
-                    if solver.violated(values, touched) == [row]:
+                    if solver.violates_only(values, row, touched):
                         yield self._completed(attempt, values, row)
-        signals = [self.circuit.names[core.wires[wire]] for wire in wires]
-        refused: Counter[frozenset[int]] = Counter()
-        for attempt in (*self._starts, *self._false):
-            refused[attempt.violated] += 1
+        attempts = [*self._starts, *self._false]
+        for attempt in attempts:
             if attempt.violated == {row}:
                 yield self._completed(attempt, attempt.trace.values, row)
-            elif len(attempt.violated) < 2 and refused[attempt.violated] <= _SAME_REFUSAL:
-                for signal in signals:
-                    for value in self._alternatives(attempt.origin[signal]):
-                        values = solver.complete(
-                            *self._given(attempt.origin, {**attempt.changes, signal: value}), {row}
-                        )
-                        if solver.violated(values) == [row]:
-                            yield self._completed(attempt, values, row)
+        signals = [self.circuit.names[core.wires[wire]] for wire in wires]
+        refused: Counter[frozenset[int]] = Counter()
+        for attempt in attempts:
+            refused[attempt.violated] += 1
+            if len(attempt.violated) > 1 or refused[attempt.violated] > _SAME_REFUSAL:
+                continue
+            for signal in signals:
+                for value in self._alternatives(attempt.origin[signal]):
+                    values = solver.complete(*self._given(attempt.origin, {**attempt.changes, signal: value}), {row})
+                    if solver.violates_only(values, row):
+                        yield self._completed(attempt, values, row)
 
     @cached_property
     def _false(self) -> list[_Attempt]:

@@ -7,7 +7,7 @@ violate some, and the constraint system alone says so.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 
@@ -33,6 +33,10 @@ class Solver:
                 for wire, _ in row[part]:
                     self.occurrences[wire].append((index, part))
         self._sizes = [[len(row[part]) for row in self.rows] for part in range(3)]
+        #: For each row, the most occurrences that one wire has in it.
+        self._repeated = [
+            max(Counter(wire for part in row for wire, _ in part).values(), default=0) for row in self.rows
+        ]
 
     def complete(
         self,
@@ -66,16 +70,23 @@ class Solver:
         """The constraints that contain one of these wires."""
         return {row for wire in wires for row, _ in self.occurrences[wire]}
 
-    def violated(self, witness: Sequence[int], rows: Collection[int] | None = None) -> list[int]:
+    def violated(self, witness: Sequence[int], rows: Iterable[int] | None = None) -> list[int]:
         """The constraints that a witness violates, in order; only among `rows` if given."""
-        found = []
-        for index in range(len(self.rows)) if rows is None else rows:
-            a, b, c = self.rows[index]
-            left = sum(coefficient * witness[wire] for wire, coefficient in a)
-            right = sum(coefficient * witness[wire] for wire, coefficient in b)
-            if (left * right - sum(coefficient * witness[wire] for wire, coefficient in c)) % MODULUS:
-                found.append(index)
-        return found
+        return [row for row in (range(len(self.rows)) if rows is None else sorted(rows)) if self.violates(witness, row)]
+
+    def violates(self, witness: Sequence[int], row: int) -> bool:
+        """Whether a witness violates one constraint."""
+        a, b, c = self.rows[row]
+        left = sum([coefficient * witness[wire] for wire, coefficient in a]) if a else 0
+        right = sum([coefficient * witness[wire] for wire, coefficient in b]) if b else 0
+        return (left * right - sum([coefficient * witness[wire] for wire, coefficient in c])) % MODULUS != 0
+
+    def violates_only(self, witness: Sequence[int], row: int, rows: Iterable[int] | None = None) -> bool:
+        """Whether a witness violates one constraint and no other (among `rows` if given)."""
+        others = range(len(self.rows)) if rows is None else rows
+        return self.violates(witness, row) and not any(
+            self.violates(witness, other) for other in others if other != row
+        )
 
 
 class Trace:
@@ -208,13 +219,14 @@ class _Completion:
         if wire in self.system.rows or wire in self.system.uses:
             self.system.fix(wire, value)
         left_a, left_b, left_c = self.left
+        repeated = self.solver._repeated
         for row, part in self.solver.occurrences[wire]:
             counts = self.left[part]
             counts[row] -= 1
             if self.done[row]:
                 continue
-            a, b, c = left_a[row], left_b[row], left_c[row]
-            if (part < 2 and counts[row] == 0) or a + b + c <= 2 or (c <= 2 and (self.dead[row] or min(a, b) == 0)):
+            left = left_c[row] if self.dead[row] else left_a[row] + left_b[row] + left_c[row]
+            if left <= repeated[row] or (part < 2 and counts[row] == 0):
                 self.queue.append(row)
 
     def settle(self) -> None:
@@ -237,7 +249,7 @@ class _Completion:
         if not self.dead[row]:
             # One factor is known, or both.
             self.dead[row] = any(self.left[part][row] == 0 and self.known_sum(row, part) == 0 for part in range(2))
-        if (c if self.dead[row] else a + b + c) > 2:
+        if (c if self.dead[row] else a + b + c) > self.solver._repeated[row]:
             return
         equation = self.equation(row)
         if equation is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -47,3 +48,19 @@ def test_vin_7_the_verify_command_survives_it(tmp_path: Path) -> None:
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, cwd=ROOT, check=False)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "text", ['["' + '\\"' * 500_000, '"' * 1_000_001, '["' + "\\" * 1_000_001, '{"a":"' + "x" * 1_000_000]
+)
+def test_prc_strings_that_never_end_are_read_once(text: str) -> None:
+    """A scan that starts anew at every quote takes minutes for this."""
+    start = time.monotonic()
+    shallow_text(text)
+    assert time.monotonic() - start < 20
+
+
+def test_brackets_in_strings_do_not_count() -> None:
+    assert shallow_text('["' + "[" * 1000 + '\\"' + "[" * 1000 + '"]')
+    with pytest.raises(ValueError, match="deep"):
+        shallow_text('["a\\\\", ' + "[" * 100)
