@@ -20,15 +20,25 @@ from mastermind.rules import Clue, Code, Rules
 
 KINDS: tuple[StepKind, ...] = ("open_game", "join_game", "make_guess", "give_clue")
 HASH, MASTER, BREAKER, NONCE = 1001, 1002, 1003, 1004
-GAME = poseidon(HASH, BREAKER, NONCE)
-
 #: Two attempts at two pegs: small enough to stand at every edge.
 SMALL = Rules.parse("2x3r2")
 HIT_AND_BLOW = Rules.parse("hit-and-blow")
 CLASSIC = Rules.parse("classic")
 
+
+def game_of(rules: Rules) -> int:
+    """The id of the one game that is played here, put together here and not by the code under test."""
+    text = f"mastermind.game.1 {rules.pegs}x{rules.colours}{'ur'[rules.repeats]}{rules.attempts} {NONCE}"
+    return poseidon(HASH, BREAKER, int(hashlib.sha256(text.encode()).hexdigest()[:62], 16))
+
+
+def join_of(rules: Rules) -> Step:
+    return Step("join_game", (BREAKER, join_message(game_of(rules), NONCE)), NONCE)
+
+
+GAME = game_of(SMALL)
 OPEN = Step("open_game", (HASH, MASTER))
-JOIN = Step("join_game", (BREAKER, join_message(GAME, NONCE)), NONCE)
+JOIN = join_of(SMALL)
 
 
 def packed(parts: Sequence[int], bits: int) -> int:
@@ -42,20 +52,27 @@ def guess_step(state: GameState, guess: Sequence[int]) -> Step:
     clues = [hits + 8 * blows for hits, blows in state.clues]
     return Step(
         "make_guess",
-        (GAME, BREAKER, state.turn_count, codes[-1], packed(codes, bits * state.rules.pegs), packed(clues, 6)),
+        (
+            game_of(state.rules),
+            BREAKER,
+            state.turn_count,
+            codes[-1],
+            packed(codes, bits * state.rules.pegs),
+            packed(clues, 6),
+        ),
     )
 
 
 def clue_step(state: GameState, clue: tuple[int, int]) -> Step:
     guess = packed(state.guesses[-1], state.rules.peg_bits)
-    return Step("give_clue", (GAME, HASH, state.turn_count, guess, clue[0] + 8 * clue[1]))
+    return Step("give_clue", (game_of(state.rules), HASH, state.turn_count, guess, clue[0] + 8 * clue[1]))
 
 
 def states(rules: Rules, secret: Code, guesses: Sequence[Code]) -> list[GameState]:
     """The states of a game, from before its opening to after its last clue."""
     reached = [GameState(rules)]
     reached.append(apply(reached[-1], OPEN))
-    reached.append(apply(reached[-1], JOIN))
+    reached.append(apply(reached[-1], join_of(rules)))
     for guess in guesses:
         reached.append(apply(reached[-1], guess_step(reached[-1], guess)))
         reached.append(apply(reached[-1], clue_step(reached[-1], rules.score(secret, guess))))

@@ -30,7 +30,7 @@ BOUND = {
 }
 
 #: Start no more than this many searches from witnesses that the same constraints refuse.
-_SAME_REFUSAL = 4
+_SAME_REFUSAL = 8
 
 
 class _Core:
