@@ -152,6 +152,7 @@ class SnarkjsWorker:
                     timeout_s=self._timeout_s,
                 ) from error
             except _WorkerDiedError as error:
+                worker.stop()  # Its pipes are closed now, not when somebody collects the garbage.
                 if last_try or self._closed:
                     raise ToolFailedError(
                         f"the snarkjs worker ended during {method}",
