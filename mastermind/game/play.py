@@ -228,8 +228,6 @@ def _require_owner(state: GameState, master: PlayerKey, kept: GameSecret) -> Non
     if kept.rules != state.rules:
         # Rules that differ in their attempts alone can share the keys of all steps.
         raise RefusedStepError("the secret file belongs to a game under other rules", refusal=Refusal.WRONG_SOLUTION)
-    if kept.rules != state.rules:
-        raise RefusedStepError("the secret file belongs to a game with other rules", refusal=Refusal.WRONG_SOLUTION)
     if solution_hash(kept.rules, kept.secret, kept.salt, master.key) != state.solution_hash:
         raise RefusedStepError("the secret file belongs to another game", refusal=Refusal.WRONG_SOLUTION)
 

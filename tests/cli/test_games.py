@@ -12,18 +12,19 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner, Result
+from filelock import FileLock
 
 from mastermind.cli.main import main
 from mastermind.game.play import Table
 from mastermind.game.secret_files import GameSecret, PlayerKey
-from mastermind.game.transcript import Transcript, write_json
+from mastermind.game.transcript import Transcript, lock_path, write_json
 from mastermind.rules import Rules
 from mastermind.zk.artifacts import VERIFYING_KEY, ArtifactStore, KeySet
 from mastermind.zk.prove import NativeProver
@@ -33,6 +34,8 @@ from tests.game.games import Played, play
 RULES = Rules.parse("hit-and-blow")
 COMMAND = Path(sys.executable).with_name("mastermind")
 TIMEOUT_S = 120
+#: Longer than a command takes that waits for nothing.
+WAITING_S = 5
 
 ACCEPTED, REJECTED, BAD_INPUT, TOOL_FAILURE = 0, 1, 2, 3
 
@@ -654,27 +657,28 @@ def test_inp_5_a_mistyped_secret_opens_no_game(code: str, files: Files) -> None:
 # Two at once
 
 
-def test_rep_6_of_two_forks_answered_at_once_one_is(files: Files, game: Played) -> None:
-    """Two commands, two guesses for one turn, one secret file: the lock lets one of them know of the other."""
-    for name, guess in (("one.json", (5, 7, 2, 6)), ("two.json", (0, 1, 2, 3))):
-        game.table.make_guess(game.cut(2), game.breaker, guess).write_new(files[name])
-    running = [
-        subprocess.Popen(
-            [COMMAND, "game", "clue", "--player", "master.json", "--secret", "secret.json", "--game", name],
+def test_rep_6_two_guesses_of_one_turn_are_not_answered_at_once(files: Files, game: Played) -> None:
+    """A command that comes while another one answers waits for it, and then knows what has been answered."""
+    other = game.table.make_guess(game.cut(2), game.breaker, (0, 1, 2, 3))
+    other.write_new(files["other-guess.json"])
+    secret_file = files["secret.json"]
+    with FileLock(lock_path(secret_file)):
+        process = subprocess.Popen(
+            [COMMAND, "game", "clue", *CLUE, "other-guess.json"],
             cwd=files.folder,
             env={**os.environ, "MASTERMIND_HOME": str(files.home)},
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
-        for name in ("one.json", "two.json")
-    ]
-    said = [process.communicate(timeout=TIMEOUT_S)[1] for process in running]
-    assert sorted(process.returncode for process in running) == [ACCEPTED, REJECTED], said
-    answered = [len(Transcript.read(files[name]).steps) for name in ("one.json", "two.json")]
-    assert sorted(answered) == [3, 4]
-    assert len(GameSecret.read(files["secret.json"]).answered) == 1
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(WAITING_S)
+        replace(game.opened, game_id=game.kept.game_id, answered=((5, 7, 2, 6),)).replace(secret_file, game.master)
+    said = process.communicate(timeout=TIMEOUT_S)[1]
+    assert process.returncode == REJECTED, said
+    assert Transcript.read(files["other-guess.json"]) == other
+    # The guess that has been answered is answered again.
+    files.run("game", "clue", *CLUE, "game3.json")
 
 
 # At a terminal

@@ -604,7 +604,9 @@ def test_keys_of_two_circuits_exchanged_are_other_keys(short_game: Played, keys:
     assert rejection(replace(short_game.transcript, key_set_id=mixed.id), mixed) == (0, "invalid proof")
 
 
-@pytest.mark.parametrize("rules", ["hit-and-blow", "4x8u07", "04x8u7", "4X8U7", "4x8u7 ", "4x8u43", "9" * 100_000])
+@pytest.mark.parametrize(
+    "rules", ["classic", "hit-and-blow", "4x8u07", "04x8u7", "4X8U7", "4x8u7 ", "4x8u43", "9" * 100_000]
+)
 def test_rules_have_one_spelling(rules: str, short_game: Played, keys: VerifyingKeys) -> None:
     document = short_game.transcript.to_json()
     assert verdict(encode(document), keys) == ("accepted", None)

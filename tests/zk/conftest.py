@@ -24,12 +24,17 @@ def phase1(store: ArtifactStore, toolchain: Toolchain) -> Phase1:
 @pytest.fixture(scope="session")
 def products(
     store: ArtifactStore, phase1: Phase1, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[ArtifactStore, KeySet]:
-    """A store of its own with `product` and its `sibling`, and their key set. Copy before tampering."""
+) -> Iterator[tuple[ArtifactStore, KeySet]]:
+    """A store of its own with `product` and its `sibling`, and their key set.
+
+    Copy before tampering: the files are read again at the end, so a test that changed them shows.
+    """
     folder = tmp_path_factory.mktemp("products")
     small = fresh_store(folder / "home", store.home)
     circuits = (product(folder / "src"), product(folder / "src", "sibling", offset=2))
-    return small, small.build_key_set("products", circuits, self_test)
+    key_set = small.build_key_set("products", circuits, self_test)
+    yield small, key_set
+    assert small.load_key_set("products", circuits) == key_set
 
 
 @pytest.fixture

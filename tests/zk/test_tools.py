@@ -449,13 +449,14 @@ def test_snarkjs_that_hangs_is_killed(
     "script",
     [
         "",
-        "require('node:fs').writeFileSync(process.argv[6], '{}')",
-        "for (const at of [6, 7]) require('node:fs').writeFileSync(process.argv[at], '<html>')",
+        "require('node:fs').writeFileSync(process.argv[7], '{}')",
+        "for (const at of [7, 8]) require('node:fs').writeFileSync(process.argv[at], '<html>')",
     ],
 )
 def test_snarkjs_that_ends_well_without_a_proof_is_a_failure(
     products: tuple[ArtifactStore, KeySet], toolchain: Toolchain, tmp_path: Path, script: str
 ) -> None:
+    """`process.argv`: node, snarkjs, groth16, fullprove, inputs, wasm, zkey, proof, public signals."""
     with pytest.raises(ToolFailedError):
         SnarkjsProver(scripted_snarkjs(toolchain, tmp_path, script)).prove(products[1]["product"], product_inputs(2))
 
