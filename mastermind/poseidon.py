@@ -8,9 +8,10 @@ tables come from too. The tests compare with circomlib's circuit and with publis
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
-from operator import add, mul
+from operator import mul
 
 from mastermind.field import MODULUS, require_field_element
 
@@ -29,17 +30,105 @@ def poseidon(*inputs: int) -> int:
     """
     for index, value in enumerate(inputs):
         require_field_element(value, f"Poseidon input {index}")
-    rounds, matrix = _parameters(len(inputs))
+    schedule = _schedule(len(inputs))
     state = [0, *inputs]
-    last_full = len(rounds) - FULL_ROUNDS // 2
-    for index, constants in enumerate(rounds):
-        state = list(map(add, state, constants))
-        full = index < FULL_ROUNDS // 2 or index >= last_full
-        for place in range(len(state) if full else 1):
-            square = state[place] * state[place] % MODULUS
-            state[place] = square * square % MODULUS * state[place] % MODULUS
-        state = [sum(map(mul, row, state)) % MODULUS for row in matrix]
+    for constants, matrix in schedule.first_rounds:
+        state = _full_round(state, constants, matrix)
+    first, *others = state
+    for constant, row, column in schedule.partial_rounds:
+        first = (first + constant) % MODULUS
+        square = first * first % MODULUS
+        first = square * square % MODULUS * first % MODULUS
+        mixed = first * schedule.corner + sum(map(mul, row, others))
+        # Not reduced before the last round: it grows by a few bits in all.
+        others = [value + factor * first for value, factor in zip(others, column, strict=True)]
+        first = mixed % MODULUS
+    state = [first, *others]
+    for constants, matrix in schedule.last_rounds:
+        state = _full_round(state, constants, matrix)
     return state[0]
+
+
+_Row = tuple[int, ...]
+_Matrix = tuple[_Row, ...]
+
+
+def _full_round(state: list[int], constants: _Row, matrix: _Matrix) -> list[int]:
+    powers = []
+    for value, constant in zip(state, constants, strict=True):
+        value = (value + constant) % MODULUS
+        square = value * value % MODULUS
+        powers.append(square * square % MODULUS * value % MODULUS)
+    return _product(matrix, powers)
+
+
+def _product(matrix: _Matrix, vector: Sequence[int]) -> list[int]:
+    return [sum(map(mul, row, vector)) % MODULUS for row in matrix]
+
+
+@dataclass(frozen=True)
+class _Schedule:
+    """The rounds, rearranged so that a partial round takes 2 t products and not t^2.
+
+    Attributes:
+        first_rounds, last_rounds: the full rounds before and after the partial ones: constants and mixing matrix.
+        partial_rounds: the one constant, and the first row and first column of the mixing matrix without the corner;
+            the rest of that matrix is the identity.
+        corner: the top left entry of all these matrices.
+    """
+
+    first_rounds: tuple[tuple[_Row, _Matrix], ...]
+    partial_rounds: tuple[tuple[int, _Row, _Row], ...]
+    last_rounds: tuple[tuple[_Row, _Matrix], ...]
+    corner: int
+
+
+@cache
+def _schedule(input_count: int) -> _Schedule:
+    """Derive the schedule (Grassi et al., appendix B): the same function, in fewer products.
+
+    The S-box of a partial round touches the first element alone. So whatever is added to the others can as well be
+    added after the mixing, with the next round's constants; and a matrix [1 0; 0 D] can as well be applied before
+    the S-box. Every mixing matrix [m r; c D] is [m r/D; c 1] times such a one, which is given to the round before.
+    """
+    rounds, matrix = _parameters(input_count)
+    half, last = FULL_ROUNDS // 2, len(rounds) - FULL_ROUNDS // 2
+    constants: list[_Row] = []
+    carried = [0] * len(matrix)
+    for index, row in enumerate(rounds):
+        constants.append(tuple((own + more) % MODULUS for own, more in zip(row, carried, strict=True)))
+        carried = _product(matrix, [0, *constants[-1][1:]]) if half <= index < last else [0] * len(matrix)
+    partial: list[tuple[int, _Row, _Row]] = []
+    dense = matrix
+    for index in reversed(range(half, last)):
+        block = tuple(row[1:] for row in dense[1:])
+        partial.insert(0, (constants[index][0], _divide(dense[0][1:], block), tuple(row[0] for row in dense[1:])))
+        # [1 0; 0 block] times the matrix of the round before.
+        columns = [_product(block, column[1:]) for column in zip(*matrix, strict=True)]
+        dense = (matrix[0], *zip(*columns, strict=True))
+    return _Schedule(
+        first_rounds=(*((row, matrix) for row in constants[: half - 1]), (constants[half - 1], dense)),
+        partial_rounds=tuple(partial),
+        last_rounds=tuple((row, matrix) for row in constants[last:]),
+        corner=matrix[0][0],
+    )
+
+
+def _divide(row: _Row, matrix: _Matrix) -> _Row:
+    """Solve x matrix = row, by elimination on the columns."""
+    equations = [[*column, value] for column, value in zip(zip(*matrix, strict=True), row, strict=True)]
+    for place in range(len(row)):
+        pivot = next(index for index in range(place, len(row)) if equations[index][place])
+        equations[place], equations[pivot] = equations[pivot], equations[place]
+        inverse = pow(equations[place][place], -1, MODULUS)
+        equations[place] = [value * inverse % MODULUS for value in equations[place]]
+        for index, equation in enumerate(equations):
+            if index != place:
+                factor = equation[place]
+                equations[index] = [
+                    (value - factor * other) % MODULUS for value, other in zip(equation, equations[place], strict=True)
+                ]
+    return tuple(equation[-1] for equation in equations)
 
 
 @cache

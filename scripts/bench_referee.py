@@ -283,7 +283,7 @@ def kill(
     stop = threading.Event()
     lock = threading.Lock()
     # Each client sends its request again until it is answered, as a client must.
-    scripts = make(kills)
+    scripts = make(kills * 3 // 2)
 
     def client(part: Sequence[Script]) -> None:
         for script in part:
