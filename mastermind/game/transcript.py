@@ -117,7 +117,7 @@ class Transcript:
         return cls(
             rules,
             read_key_set_id(fields["key_set_id"]),
-            tuple(_parse_step(step, f"steps[{index}]") for index, step in enumerate(steps)),
+            tuple(read_step(step, f"steps[{index}]") for index, step in enumerate(steps)),
         )
 
     @classmethod
@@ -268,6 +268,23 @@ def read_proof(data: object, where: str) -> Proof:
         raise MalformedEvidenceError(f"{where}: {error}", field=where) from error
 
 
+def read_step(data: object, where: str) -> ProvedStep:
+    """Read a step and its proof. Raises MalformedEvidenceError."""
+    if not isinstance(data, dict):
+        raise MalformedEvidenceError(f"{where} is not an object", field=where)
+    kind = data.get("step")
+    if not isinstance(kind, str) or kind not in CIRCUITS:
+        raise MalformedEvidenceError(f"{where}.step is not the name of a step", field=f"{where}.step")
+    names = {"step", "public", "proof"} | ({"nonce"} if kind == "join_game" else set())
+    _require_names(data, names, f"{where}.")
+    try:
+        public_signals = parse_public_signals(data["public"])
+    except InvalidInputError as error:
+        raise MalformedEvidenceError(f"{where}: {error}", field=f"{where}.public") from error
+    nonce = read_element(data, "nonce", f"{where}.") if kind == "join_game" else None
+    return ProvedStep(Step(kind, public_signals, nonce), read_proof(data["proof"], f"{where}.proof"))
+
+
 def lock_path(path: Path) -> Path:
     """The lock that guards writing `path`."""
     return path.with_name(f".{path.name}.lock")
@@ -290,22 +307,6 @@ def write_json(path: Path, content: Any) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
-
-
-def _parse_step(data: object, where: str) -> ProvedStep:
-    if not isinstance(data, dict):
-        raise MalformedEvidenceError(f"{where} is not an object", field=where)
-    kind = data.get("step")
-    if not isinstance(kind, str) or kind not in CIRCUITS:
-        raise MalformedEvidenceError(f"{where}.step is not the name of a step", field=f"{where}.step")
-    names = {"step", "public", "proof"} | ({"nonce"} if kind == "join_game" else set())
-    _require_names(data, names, f"{where}.")
-    try:
-        public_signals = parse_public_signals(data["public"])
-    except InvalidInputError as error:
-        raise MalformedEvidenceError(f"{where}: {error}", field=f"{where}.public") from error
-    nonce = read_element(data, "nonce", f"{where}.") if kind == "join_game" else None
-    return ProvedStep(Step(kind, public_signals, nonce), read_proof(data["proof"], f"{where}.proof"))
 
 
 def _require_names(fields: Mapping[str, Any], names: set[str], where: str) -> None:

@@ -28,7 +28,6 @@ from functools import partial
 from typing import Any, ClassVar, cast
 
 from mastermind.errors import (
-    InvalidInputError,
     MalformedEvidenceError,
     ProofRejectedError,
     RejectedEvidenceError,
@@ -37,7 +36,7 @@ from mastermind.errors import (
 )
 from mastermind.game.certificate import Certificate
 from mastermind.game.message import Agreement
-from mastermind.game.steps import SIGNAL_COUNTS, GameState, Step, StepKind
+from mastermind.game.steps import SIGNAL_COUNTS, GameState, StepKind
 from mastermind.game.transcript import (
     ProvedStep,
     VerifyingKeys,
@@ -45,12 +44,13 @@ from mastermind.game.transcript import (
     read_key_set_id,
     read_proof,
     read_rules,
+    read_step,
     require_proofs,
 )
 from mastermind.referee import contract as rules_of
 from mastermind.referee.contract import MAX_REWARD, Contract, Outcome, Refusal, Role
 from mastermind.rules import Rules
-from mastermind.zk.evidence import Proof, canonical_json, parse_json, parse_public_signals
+from mastermind.zk.evidence import Proof, canonical_json, parse_json
 from mastermind.zk.verify import Statement, Verifier
 
 #: A certificate is the largest thing that is sent: two proofs and some field elements.
@@ -486,18 +486,11 @@ def _read_amount(fields: Mapping[str, Any], name: str) -> int:
 
 
 def _read_step(data: object, kind: StepKind) -> ProvedStep:
-    """A step of a transcript."""
-    names = {"step", "public", "proof"} | ({"nonce"} if kind == "join_game" else set())
-    fields = _read_object(data, "step", names)
-    if fields.keys() != names:
-        raise MalformedEvidenceError("step has unknown fields", field="step")
-    if fields["step"] != kind:
+    """A step as in a transcript, of the kind that the request is for."""
+    proved = read_step(data, "step")
+    if proved.step.kind != kind:
         raise MalformedEvidenceError(f"step.step is not {kind}", field="step.step")
-    try:
-        public_signals = parse_public_signals(fields["public"])
-    except InvalidInputError as error:
-        raise MalformedEvidenceError(f"step: {error}", field="step.public") from error
-    if len(public_signals) != SIGNAL_COUNTS[kind]:
-        raise MalformedEvidenceError(f"step.public does not have {SIGNAL_COUNTS[kind]} signals", field="step.public")
-    nonce = read_element(fields, "nonce", "step.") if kind == "join_game" else None
-    return ProvedStep(Step(kind, public_signals, nonce), read_proof(fields["proof"], "step.proof"))
+    count = SIGNAL_COUNTS[kind]
+    if len(proved.step.public_signals) != count:
+        raise MalformedEvidenceError(f"step.public does not have {count} signals", field="step.public")
+    return proved

@@ -300,7 +300,7 @@ def test_malformed_requests_are_named_and_harmless(referee: Referee, solved_game
         ("step.public", {"step": {**step, "public": [str(int(signals[0]) + modulus), *signals[1:]]}}),
         ("step.public", {"step": {**step, "public": [2, *signals[1:]]}}),
         ("step.public", {"step": {**step, "public": ["2.0", *signals[1:]]}}),
-        ("step", {"step": {**step, "nonce": "1"}}),
+        ("step.nonce", {"step": {**step, "nonce": "1"}}),
         ("step.step", {"step": {**step, "step": "give_clue"}}),
         ("step.proof", {"step": {**step, "proof": {**proof, "protocol": "plonk"}}}),
         ("step.proof", {"step": {**step, "proof": {**proof, "curve": "bls12381"}}}),
