@@ -4,11 +4,15 @@
       seat.json         which game at which referee, and in which role
       transcript.json   the steps so far
       secret.json       the master's secret, and what has been answered (mode 0600)
-      certificate.json  at the end of a game: the master's evidence of all of it
+      certificate.json  the master's newest evidence of all of it, for the breaker too when given
 
 A step is in the transcript before it is sent, and an answer is in the secret file before it is made. What is to be
 done next follows from these files and from what the referee shows, so a client that is stopped at any point goes on
 by being started again. The referee is not believed: steps that come from it are verified, its id and keys are pinned.
+
+The two players may also exchange steps without the referee (`mastermind game` works on the same transcript) and come
+back to it, as when one of them falls silent: what it has missed is shown by a certificate as far as there is one, and
+the steps after it are sent one by one. A step is proved by its mover, so it does not matter who sends it.
 """
 
 from __future__ import annotations
@@ -24,10 +28,13 @@ from typing import Any
 from mastermind.errors import (
     InvalidInputError,
     MalformedEvidenceError,
+    RefereeError,
     RejectedEvidenceError,
     UnknownGameError,
     WrongKeySetError,
+    WrongStateError,
 )
+from mastermind.game.certificate import Certificate
 from mastermind.game.play import Table
 from mastermind.game.secret_files import AskPassphrase, GameSecret, PlayerKey, no_passphrase
 from mastermind.game.steps import GameState
@@ -39,8 +46,17 @@ from mastermind.game.transcript import (
     write_json,
 )
 from mastermind.referee.client import GameView, RefereeClient, RefereeInfo, make_consent
-from mastermind.referee.contract import Role, require_turn_time
-from mastermind.referee.requests import AcceptGame, ClaimReward, Consent, GiveClue, InitGame, MakeGuess
+from mastermind.referee.contract import PER_TURN_SLOTS, Role, require_turn_time
+from mastermind.referee.requests import (
+    AcceptGame,
+    ClaimReward,
+    Consent,
+    GiveClue,
+    InitGame,
+    MakeGuess,
+    Request,
+    SubmitGameProof,
+)
 from mastermind.rules import Code, Rules
 from mastermind.zk.artifacts import KeySet
 from mastermind.zk.prove import self_test
@@ -231,14 +247,17 @@ class Player:
         contract = view.contract
         if not contract.accepted:
             return None
-        transcript, ahead = self._catch_up()
+        transcript, known = self._catch_up()
         state = transcript.state()
         if contract.finalized(view.slot) or contract.game.over:
             if contract.game.over:
-                self._keep_certificate(transcript)
+                self._certificate(transcript, view)
             return self._claim(view) if view.may_claim == self.seat.role else None
-        if ahead:
-            return self._send_newest(transcript)
+        if known < len(transcript.steps):
+            too_late = view.slot > contract.last_played_slot + PER_TURN_SLOTS
+            behind = too_late or known + 1 < len(transcript.steps)
+            certificate = self._certificate(transcript, view) if behind else None
+            return self._show(view, _move(transcript, known) if certificate is None else SubmitGameProof(certificate))
         if state.next_step == "give_clue" and self.seat.role == "master":
             path = self.folder / "secret.json"
             kept = GameSecret.read(path, self.ask)
@@ -252,11 +271,17 @@ class Player:
         else:
             return None
         transcript.append_to(self.folder / "transcript.json")
-        return self._send_newest(transcript)
+        return self.client.send(self.seat.game, _move(transcript, known))
 
-    def _send_newest(self, transcript: Transcript) -> GameView:
-        step = transcript.steps[-1]
-        return self.client.send(self.seat.game, GiveClue(step) if self.seat.role == "master" else MakeGuess(step))
+    def _show(self, view: GameView, missed: Request) -> GameView:
+        """Send something that the other player may be sending too."""
+        try:
+            return self.client.send(self.seat.game, missed)
+        except RefereeError:
+            now = self.client.game(self.seat.game)
+            if now.events == view.events:
+                raise
+            return now
 
     def _wait(self, view: GameView) -> GameView:
         """Wait for news, or for the slot in which something changes without any."""
@@ -268,29 +293,55 @@ class Player:
             break
         return self.client.game(self.seat.game)
 
-    def _catch_up(self) -> tuple[Transcript, bool]:
-        """The transcript with the steps that the referee has and we had not, and whether we have one more.
+    def _catch_up(self) -> tuple[Transcript, int]:
+        """The transcript with the steps that the referee has and we had not, and how many of all it has.
 
         Raises:
             RejectedEvidenceError: the referee's steps are not the ones of our game, or not proved.
         """
         path = self.folder / "transcript.json"
         ours = Transcript.read(path)
-        theirs = self.client.transcript(self.seat.game)
+        try:
+            theirs = self.client.transcript(self.seat.game)
+        except WrongStateError:
+            theirs = self._from_certificate(ours)
         common = min(len(ours.steps), len(theirs.steps))
         if replace(theirs, steps=theirs.steps[:common]) != replace(ours, steps=ours.steps[:common]):
             raise RejectedEvidenceError("the referee shows other steps than were played", reason="other steps")
-        if len(theirs.steps) <= len(ours.steps):
-            return ours, len(theirs.steps) < len(ours.steps)
-        theirs.verify(self.table.keys, self.table.verifier, since=len(ours.steps))
-        theirs.append_to(path)
-        return theirs, False
+        if len(theirs.steps) > len(ours.steps):
+            theirs.verify(self.table.keys, self.table.verifier, since=len(ours.steps))
+            theirs.append_to(path)
+        return max(ours, theirs, key=lambda transcript: len(transcript.steps)), len(theirs.steps)
 
-    def _keep_certificate(self, transcript: Transcript) -> None:
+    def _from_certificate(self, ours: Transcript) -> Transcript:
+        """The referee's steps where a certificate stands for the first ones: those are ours.
+
+        Raises:
+            RejectedEvidenceError: the certificate is of other steps than ours.
+        """
+        requests = [event.request for event in self.client.log(self.seat.game).events]
+        newest = max(index for index, request in enumerate(requests) if isinstance(request, SubmitGameProof))
+        shown = requests[newest]
+        assert isinstance(shown, SubmitGameProof)
+        state = shown.certificate.verify(self.table.keys, self.table.verifier)
+        until = replace(ours, steps=ours.steps[: state.turn_count + 1])
+        if until.state() != state:
+            raise RejectedEvidenceError("the referee shows other steps than were played", reason="other steps")
+        later = [request.step for request in requests[newest + 1 :] if isinstance(request, (MakeGuess, GiveClue))]
+        return replace(until, steps=(*until.steps, *later))
+
+    def _certificate(self, transcript: Transcript, view: GameView) -> Certificate | None:
+        """The certificate in the folder, a new one if we can make one, that shows more turns than `view`."""
         path = self.folder / "certificate.json"
-        if self.seat.role == "master" and not path.exists():
-            kept = GameSecret.read(self.folder / "secret.json", self.ask)
-            write_json(path, self.table.certify(transcript, self.key, kept).to_json())
+        state = transcript.state()
+        answered = replace(transcript, steps=transcript.steps[: 2 + 2 * len(state.clues)])
+        kept = Certificate.read(path) if path.exists() else None
+        newest = answered.state().turn_count
+        if self.seat.role == "master" and state.clues and (kept is None or kept.turn_count < newest):
+            secret = GameSecret.read(self.folder / "secret.json", self.ask)
+            kept = self.table.certify(answered, self.key, secret)
+            write_json(path, kept.to_json())
+        return kept if kept is not None and kept.turn_count > view.contract.game.turn_count else None
 
     def _claim(self, view: GameView) -> GameView:
         amount = view.contract.pot
@@ -310,6 +361,12 @@ class Player:
 
     def _transcript(self) -> Transcript:
         return Transcript.read(self.folder / "transcript.json")
+
+
+def _move(transcript: Transcript, index: int) -> MakeGuess | GiveClue:
+    """The request that shows a move to the referee."""
+    step = transcript.steps[index]
+    return GiveClue(step) if step.step.kind == "give_clue" else MakeGuess(step)
 
 
 @contextmanager
