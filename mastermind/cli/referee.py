@@ -230,3 +230,32 @@ def forfeit(game: str, folder: Path, url: str, winner: str, as_json: bool, store
         print_json({"game": str(contract.solution_hash), "winner": winner, "amount": contract.pot})
     else:
         click.echo(f"{contract.pot} credits to the {winner}")
+
+
+@referee.command(epilog=EXIT_CODES)
+@click.argument("player_id", metavar="PLAYER_ID")
+@click.argument("amount", type=click.IntRange(1, 1 << 62))
+@folder_option
+@json_option
+@store_option
+@command_errors
+def grant(player_id: str, amount: int, folder: Path, as_json: bool, store: ArtifactStore) -> None:
+    """Give a player AMOUNT credits of the house. Works on the books of --folder, while the referee runs or not.
+
+    \b
+    Example:
+      mastermind referee grant 1204... 500
+    """
+    from mastermind.field import parse_field_element
+    from mastermind.referee.config import Settings, load_referee
+
+    player = parse_field_element(player_id, "PLAYER_ID")
+    referee = load_referee(Settings.read(folder), store, allow_development_keys=True)
+    try:
+        credits = referee.grant(player, amount)
+    finally:
+        referee.storage.close()
+    if as_json:
+        print_json({"player_id": str(player), "amount": amount, "credits": credits})
+    else:
+        click.echo(f"player {player} has {credits} credits")

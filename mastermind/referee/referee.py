@@ -109,6 +109,23 @@ class Referee:
             lambda books: self._commit(books, game, request, text.decode(), identifier, keys, effect)
         )
 
+    def grant(self, player_id: int, amount: int) -> int:
+        """Give a player credits of the house, for whoever runs the referee, and return what the player then has.
+
+        A player never seen gets the welcome too, as at the first stake.
+
+        Raises:
+            InsufficientCreditError: the house does not have them.
+        """
+        account = player_account(player_id)
+
+        def give(books: Transaction) -> int:
+            welcome = self._welcome(books) if books.lock_balance(account) is None else 0
+            books.transfer(Transfer(HOUSE, account, welcome + amount), "grant")
+            return books.balance(account) or 0
+
+        return self.storage.transact(give)
+
     def game_json(self, game: int) -> dict[str, Any]:
         """A game as it is now. Raises UnknownGameError."""
         return self._game_json(self._stored(game))

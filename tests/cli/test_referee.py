@@ -82,6 +82,16 @@ def test_init_makes_a_referee_that_can_be_loaded(tmp_path: Path, store: Artifact
     assert (again.exit_code, "already" in again.output) == (2, True)
 
 
+def test_grant(tmp_path: Path, player: Path, store: ArtifactStore, hit_and_blow: KeySet) -> None:
+    folder = tmp_path / "r"
+    accepted("referee", "init", "--folder", folder, "--supply", 500, "--welcome", 100, "--home", store.home)
+    name = PlayerKey.read(player).id
+    argv = ["referee", "grant", name, 400, "--folder", folder, "--home", store.home]
+    assert accepted(*argv) == {"player_id": str(name), "amount": 400, "credits": 500}
+    assert run(*argv).exit_code == 1
+    assert run("referee", "grant", f"0{name}", 1, "--folder", folder, "--home", store.home).exit_code == 2
+
+
 def test_turns_shorter_than_proofs_are_refused(
     tmp_path: Path, store: ArtifactStore, hit_and_blow: KeySet, monkeypatch: pytest.MonkeyPatch
 ) -> None:

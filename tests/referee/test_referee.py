@@ -330,6 +330,23 @@ def test_unknown_games(referee: Referee, solved_game: PlayedGame) -> None:
             read(solved_game.game)
 
 
+def test_credits_are_granted_by_the_house_while_it_has_them(
+    world: World, database: str, solved_game: PlayedGame
+) -> None:
+    """A new player has the welcome besides, once; the sums stay exact."""
+    referee = world.referee(database, supply=WELCOME + 50 + 7)
+    master = solved_game.master
+    assert referee.grant(master.id, 50) == WELCOME + 50 == credits(referee, master)
+    assert referee.grant(master.id, 7) == WELCOME + 57
+    with pytest.raises(InsufficientCreditError):
+        referee.grant(master.id, 1)
+    assert credits(referee, master) == WELCOME + 57
+    supply, balances, entries = referee.storage.look(lambda view: view.sums())
+    assert supply == balances == entries
+    send(referee, solved_game, solved_game.requests[0])
+    assert credits(referee, master) == WELCOME + 57 - REWARD
+
+
 def test_stakes_need_credits(world: World, database: str, solved_game: PlayedGame) -> None:
     """A player has the welcome and no more; when the house is empty, not even that."""
     referee = world.referee(database, terms=Terms(REWARD - 1, allow_development_keys=True))
