@@ -14,10 +14,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import groth16py
 
 from mastermind.cli.output import ProgressLine, default_home
 from mastermind.game.certificate import Certificate
@@ -28,9 +30,11 @@ from mastermind.game.transcript import Transcript
 from mastermind.rules import Rules
 from mastermind.zk.artifacts import ArtifactStore, BuiltCircuit
 from mastermind.zk.prove import NativeProver, ProvedStatement, Prover, SnarkjsProver, self_test
+from mastermind.zk.r1cs import encode_witness
 from mastermind.zk.snarkjs import SnarkjsCli, SnarkjsWorker
 from mastermind.zk.tools import Toolchain
 from mastermind.zk.verify import NativeVerifier, ReferenceVerifier, SnarkjsVerifier, Verifier
+from mastermind.zk.witness import WitnessCalculator
 
 RULES = Rules.parse("hit-and-blow")
 RUNS = 15
@@ -67,6 +71,17 @@ def median_s(action: Callable[[], object], runs: int) -> float:
         action()
         times.append(time.perf_counter() - start)
     return statistics.median(times)
+
+
+def paired_s(actions: Mapping[str, Callable[[], object]], runs: int) -> dict[str, float]:
+    """Median times of some actions that take turns, so that a slow moment of the machine meets all of them."""
+    times: dict[str, list[float]] = {name: [] for name in actions}
+    for run in range(runs + 1):
+        for name, action in actions.items():
+            seconds = once_s(action)
+            if run:
+                times[name].append(seconds)
+    return {name: statistics.median(values) for name, values in times.items()}
 
 
 def once_s(action: Callable[[], object]) -> float:
@@ -142,24 +157,52 @@ def bench_game(table: Table) -> dict[str, Any]:
     whole_s = time.perf_counter() - start
     _, short, short_certificate = play_game(table, 1)
     keys, verifier = table.keys, table.verifier
-    transcript_s = {len(t.steps): median_s(partial(t.verify, keys, verifier), RUNS) for t in (short, transcript)}
-    (few, few_s), (many, many_s) = transcript_s.items()
+    few, many = len(short.steps), len(transcript.steps)
+    newest = transcript.steps[-1]
+    bare = groth16py.Verifier(groth16py.VerifyingKey.from_snarkjs(json.dumps(keys.keys["give_clue"].to_json())))
+    proof, signals = newest.proof.to_bytes(), list(newest.step.public_signals)
+    verify_s = paired_s(
+        {
+            "bare": partial(bare.verify, proof, signals),
+            "certificate 1": partial(short_certificate.verify, keys, verifier),
+            f"certificate {RULES.attempts}": partial(certificate.verify, keys, verifier),
+            "transcript few": partial(short.verify, keys, verifier),
+            "transcript many": partial(transcript.verify, keys, verifier),
+        },
+        5 * RUNS,
+    )
     return {
         "whole_game_s": whole_s,
         "steps_s": {
             kind: {"count": len(values), "median": statistics.median(values)} for kind, values in times.items()
         },
-        "certificate_verify_s": {
-            turns: median_s(partial(c.verify, keys, verifier), 5 * RUNS)
-            for turns, c in ((1, short_certificate), (RULES.attempts, certificate))
-        },
+        "bare_verify_s": verify_s["bare"],
+        "certificate_verify_s": {turns: verify_s[f"certificate {turns}"] for turns in (1, RULES.attempts)},
         "certificate_bytes": {
             turns: len(json.dumps(c.to_json(), separators=(",", ":"))) + 1
             for turns, c in ((1, short_certificate), (RULES.attempts, certificate))
         },
-        "transcript_verify_s": transcript_s,
-        "transcript_verify_step_s": (many_s - few_s) / (many - few),
+        "transcript_verify_step_s": (verify_s["transcript many"] - verify_s["transcript few"]) / (many - few),
     }
+
+
+def bench_floor(circuit: BuiltCircuit) -> dict[str, float]:
+    """Inputs to checked proof, beside what arkworks alone takes for a proof of the same witness."""
+    inputs = circuit.spec.sample()
+    witness = WitnessCalculator(circuit.wasm.read_bytes(), circuit.spec.name).calculate(
+        circuit.spec.check_inputs(inputs)
+    )
+    key, _ = groth16py.import_zkey(str(circuit.zkey))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "sample.wtns"
+        path.write_bytes(encode_witness(witness))
+        return paired_s(
+            {
+                "native": partial(NativeProver().prove, circuit, inputs),
+                "bare": partial(groth16py.prove_wtns, key, str(path)),
+            },
+            4 * RUNS,
+        )
 
 
 def bench_build(home: Path) -> dict[str, float]:
@@ -195,12 +238,13 @@ def main() -> None:
         circuits = bench_circuits(list(key_set.circuits.values()), toolchain, worker)
     progress("a whole game")
     game = bench_game(Table(RULES, key_set, NativeProver()))
+    floor = bench_floor(key_set["give_clue"])
     progress("memory")
     memory = bench_memory(home)
     progress("building")
     build = bench_build(home)
     machine = {"processor": platform.processor() or platform.machine(), "cores": os.cpu_count()}
-    report = {"machine": machine, "circuits": circuits, "game": game, "memory": memory, "build": build}
+    report = {"machine": machine, "circuits": circuits, "game": game, "floor": floor, "memory": memory, "build": build}
     (home / "bench.json").write_text(json.dumps(report, indent=1), "utf-8")
     show(report)
     print(f"\nwritten to {home / 'bench.json'}")
@@ -226,10 +270,21 @@ def show(report: dict[str, Any]) -> None:
     print(f"\nwhole game of {RULES.attempts} attempts, proofs made and verified: {game['whole_game_s']:.2f} s")
     for kind, step in game["steps_s"].items():
         print(f"  {kind:<20}{step['count']:>3} x {step['median'] * 1e3:>7.1f} ms")
+    bare_s = game["bare_verify_s"]
+    print(f"one verification by arkworks alone: {bare_s * 1e3:.2f} ms; in its terms:")
     for turns, seconds in game["certificate_verify_s"].items():
         size = game["certificate_bytes"][turns]
-        print(f"certificate after {turns} turns: {size} bytes, verified in {seconds * 1e3:.2f} ms")
-    print(f"transcript: {game['transcript_verify_step_s'] * 1e3:.2f} ms a step")
+        print(
+            f"  certificate after {turns} turns: {size} bytes, verified in {seconds * 1e3:.2f} ms "
+            f"({seconds / bare_s:.2f} x)"
+        )
+    step_s = game["transcript_verify_step_s"]
+    print(f"  transcript: {step_s * 1e3:.2f} ms a step ({step_s / bare_s:.2f} x)")
+    floor = report["floor"]
+    print(
+        f"give_clue, inputs to checked proof: {floor['native'] * 1e3:.1f} ms; a proof of the same witness by arkworks "
+        f"alone: {floor['bare'] * 1e3:.1f} ms ({floor['native'] / floor['bare']:.2f} x)"
+    )
     memory, build = report["memory"], report["build"]
     print(
         f"memory of native proving: {memory['after_1_mb']:.0f} MB, {memory['after_101_mb']:.0f} MB after 100 more, "
