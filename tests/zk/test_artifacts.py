@@ -31,7 +31,6 @@ from mastermind.errors import (
 )
 from mastermind.game.circuits import certify_game, give_clue, make_guess, open_game
 from mastermind.rules import Rules
-from mastermind.sources import circuits_dir
 from mastermind.zk import artifacts, binfile, setup
 from mastermind.zk.artifacts import MANIFEST, VERIFYING_KEY, ArtifactStore, BuiltCircuit, KeySet
 from mastermind.zk.binfile import SectionedFile
@@ -491,10 +490,23 @@ def children(pid: int) -> list[int]:
     return found
 
 
+BUILD = """
+import sys
+from pathlib import Path
+from mastermind.cli.output import ProgressLine
+from mastermind.zk.artifacts import ArtifactStore
+from mastermind.zk.prove import self_test
+from tests.zk.tiny import product
+store, sources = ArtifactStore(Path(sys.argv[1])), Path(sys.argv[2])
+circuits = [product(sources), product(sources, "sibling", offset=2)]
+store.build_key_set("products", circuits, self_test, progress=ProgressLine())
+"""
+
+
 def test_art_6_killed_builds_leave_nothing_that_counts(tmp_path: Path, store: ArtifactStore, phase1: Phase1) -> None:
-    """`kill -9` of a real `mastermind build` as each step begins; then one that is left alone."""
+    """`kill -9` of a process that builds as each step begins; then one that is left alone."""
     home = fresh_store(tmp_path / "home", store.home)
-    argv = [sys.executable, "-m", "mastermind", "build", "--rules", "1x2r1", "--home", str(home.home)]
+    argv = [sys.executable, "-c", BUILD, str(home.home), str(tmp_path / "src")]
     left_over = 0
     for step in ("compiling", "phase 2", "proving and verifying"):
         process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, cwd=ROOT)
@@ -510,7 +522,7 @@ def test_art_6_killed_builds_leave_nothing_that_counts(tmp_path: Path, store: Ar
             for pid in tools:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-        left_over += len(list((home.home / "tmp").iterdir()))
+        left_over += len(list((home.home / "tmp").glob("*")))
         assert home.key_set_names() == []
         for folder in (home.home / "artifacts").glob("*"):
             manifest, digest = artifacts.read_manifest(folder)  # whatever is there is whole
@@ -520,7 +532,7 @@ def test_art_6_killed_builds_leave_nothing_that_counts(tmp_path: Path, store: Ar
 
     finished = subprocess.run(argv, capture_output=True, text=True, timeout=300, cwd=ROOT, check=False)
     assert finished.returncode == 0, finished.stderr
-    assert home.key_set_names() == ["1x2r1"]
+    assert home.key_set_names() == ["products"]
     assert list((home.home / "tmp").iterdir()) == []
 
 
@@ -528,33 +540,31 @@ def test_art_6_killed_builds_leave_nothing_that_counts(tmp_path: Path, store: Ar
 
 
 def test_art_9_an_edited_template_is_stale_and_rebuilds_exactly_what_depends_on_it(
-    hit_and_blow: KeySet, store: ArtifactStore, fresh: ArtifactStore, tmp_path: Path
+    fresh: ArtifactStore, tmp_path: Path
 ) -> None:
-    sources = tmp_path / "circuits"
-    shutil.copytree(circuits_dir(), sources, ignore=shutil.ignore_patterns("node_modules"))
-    rules, name = Rules.parse("hit-and-blow"), hit_and_blow.name
-    specs = [replace(make(rules), sources=sources) for make in (open_game, give_clue, certify_game)]
-    for spec in specs:
-        shutil.copytree(hit_and_blow[spec.name].folder, fresh.home / "artifacts" / hit_and_blow[spec.name].digest)
-    (fresh.home / "key_sets").mkdir()
-    shutil.copy(store.home / "key_sets" / f"{name}.json", fresh.home / "key_sets")
+    included = TEMPLATE.replace("template Product", 'include "lib.circom";\ntemplate Product')
+    library = tmp_path / "src" / "lib.circom.j2"
+    library.parent.mkdir()
+    library.write_text("pragma circom 2.2.0;\n", "utf-8")
+    apart = product(tmp_path / "src", "apart")
+    using = [product(tmp_path / "src", name, offset, included) for name, offset in (("one", 2), ("two", 3))]
+    specs = [apart, *using]
 
-    first = fresh.load_key_set(name, specs)
-    assert fresh.build_key_set(name, specs, self_test).artifacts == first.artifacts
+    first = fresh.build_key_set("products", specs, self_test)
+    assert fresh.build_key_set("products", specs, self_test).artifacts == first.artifacts
 
-    score = sources / "lib" / "score.circom.j2"
-    score.write_text(score.read_text("utf-8") + "// Edited.\n", "utf-8")
-    for spec in specs[1:]:
+    library.write_text(library.read_text("utf-8") + "// Edited.\n", "utf-8")
+    for spec in using:
         with pytest.raises(InvalidArtifactError) as refusal:
-            fresh.load_key_set(name, [spec])
-        assert "lib/score.circom" in str(refusal.value)
-    assert fresh.load_key_set(name, specs[:1])["open_game"] == first["open_game"]
+            fresh.load_key_set("products", [spec])
+        assert "lib.circom" in str(refusal.value)
+    assert fresh.load_key_set("products", [apart])["apart"] == first["apart"]
 
-    second = fresh.build_key_set(name, specs, self_test)
-    assert second["open_game"] == first["open_game"]
-    assert second["give_clue"] != first["give_clue"]
-    assert second["certify_game"] != first["certify_game"]
-    assert fresh.load_key_set(name, specs).artifacts == second.artifacts
+    second = fresh.build_key_set("products", specs, self_test)
+    assert second["apart"] == first["apart"]
+    assert second["one"] != first["one"]
+    assert second["two"] != first["two"]
+    assert fresh.load_key_set("products", specs).artifacts == second.artifacts
 
 
 def test_only_the_certificate_depends_on_the_number_of_attempts(toolchain: Toolchain) -> None:
