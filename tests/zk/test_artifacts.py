@@ -490,23 +490,24 @@ def children(pid: int) -> list[int]:
     return found
 
 
+#: A process that builds: `SOURCES HOME`.
 BUILD = """
 import sys
 from pathlib import Path
-from mastermind.cli.output import ProgressLine
 from mastermind.zk.artifacts import ArtifactStore
 from mastermind.zk.prove import self_test
 from tests.zk.tiny import product
-store, sources = ArtifactStore(Path(sys.argv[1])), Path(sys.argv[2])
-circuits = [product(sources), product(sources, "sibling", offset=2)]
-store.build_key_set("products", circuits, self_test, progress=ProgressLine())
+source = Path(sys.argv[1])
+specs = [product(source / "a"), product(source / "b", "sibling", offset=2)]
+store = ArtifactStore(Path(sys.argv[2]))
+print(store.build_key_set("products", specs, self_test, progress=lambda step: print(step, file=sys.stderr)).id)
 """
 
 
 def test_art_6_killed_builds_leave_nothing_that_counts(tmp_path: Path, store: ArtifactStore, phase1: Phase1) -> None:
     """`kill -9` of a process that builds as each step begins; then one that is left alone."""
     home = fresh_store(tmp_path / "home", store.home)
-    argv = [sys.executable, "-c", BUILD, str(home.home), str(tmp_path / "src")]
+    argv = [sys.executable, "-c", BUILD, str(tmp_path / "src"), str(home.home)]
     left_over = 0
     for step in ("compiling", "phase 2", "proving and verifying"):
         process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, cwd=ROOT)
@@ -661,19 +662,6 @@ def test_sil_6_a_circuit_that_states_nothing_is_refused(
 
 
 # Builds side by side, and builds with nothing to do.
-
-
-BUILD = """
-import sys
-from pathlib import Path
-from mastermind.zk.artifacts import ArtifactStore
-from mastermind.zk.prove import self_test
-from tests.zk.tiny import product
-source = Path(sys.argv[1])
-specs = [product(source / "a"), product(source / "b", "sibling", offset=2)]
-store = ArtifactStore(Path(sys.argv[2]))
-print(store.build_key_set("products", specs, self_test, progress=lambda step: print(step, file=sys.stderr)).id)
-"""
 
 
 def test_two_builds_at_once_end_with_the_same_keys(fresh: ArtifactStore, tmp_path: Path) -> None:
