@@ -6,12 +6,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RULES ?= hit-and-blow
+FUZZ_SECONDS ?= 60
 # What users need, and what developers need besides.
 STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test check bench clean
+.PHONY: help setup build demo test check fuzz bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +43,9 @@ check: $(DEV_STAMP) ## formatting, lints and types; changes no file
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+fuzz: $(DEV_STAMP) ## fuzz every parser, guided by coverage (FUZZ_SECONDS=60 for each)
+	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest --numprocesses 2 tests/fuzz
 
 bench: $(DEV_STAMP) ## measure proving, verifying and building; table on stdout, JSON in build/bench.json
 	$(BIN)/python scripts/bench.py

@@ -422,6 +422,7 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
         files = dict(manifest["files"])
         complete = (
             manifest["format"] == FORMAT
+            and not isinstance(manifest["format"], bool)
             and all(isinstance(manifest[name], dict) for name in ("sources", "setup", "tools"))
             and isinstance(manifest["public"], list)
             and manifest["setup"]["status"] in STATUSES
@@ -439,7 +440,7 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
             raise InvalidArtifactError(f"{path} lists a file outside its folder", path=path)
         try:
             found = _sha256(file)
-        except OSError as error:
+        except (OSError, ValueError) as error:  # a name may have a zero byte in it
             raise InvalidArtifactError(f"{file} is missing", path=file) from error
         if found != expected:
             raise InvalidArtifactError(

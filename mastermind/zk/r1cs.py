@@ -7,6 +7,7 @@ https://github.com/iden3/r1csfile/blob/master/doc/r1cs_bin_format.md and snarkjs
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ Linear = dict[int, int]
 Constraint = tuple[Linear, Linear, Linear]
 
 _ELEMENT_BYTES = 32
+_SYMBOL = re.compile(r"[0-9]{1,10},(?P<wire>-1|0|[1-9][0-9]{0,9}),[0-9]{1,10},(?P<name>[^,]+)", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,12 @@ class R1cs:
             for _ in range(terms):
                 (wire,) = struct.unpack_from("<I", data, position)
                 coefficient = int.from_bytes(data[position + 4 : position + 4 + _ELEMENT_BYTES], "little")
-                if wire >= wires or coefficient >= MODULUS or len(data) < position + 4 + _ELEMENT_BYTES:
+                if (
+                    wire >= wires
+                    or wire in combination
+                    or coefficient >= MODULUS
+                    or len(data) < position + 4 + _ELEMENT_BYTES
+                ):
                     raise InvalidArtifactError(f"{path.name} has a damaged constraint", path=path)
                 combination[wire] = coefficient
                 position += 4 + _ELEMENT_BYTES
@@ -108,18 +115,16 @@ def read_symbols(path: Path) -> dict[str, int]:
     """Parse a `.sym` file: wire by full signal name, -1 for signals that were optimised away.
 
     Raises:
-        InvalidArtifactError: a line is not `label,wire,component,name`.
+        InvalidArtifactError: a line is not `label,wire,component,name`, or a name comes twice.
     """
     symbols: dict[str, int] = {}
     try:
         for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
-            parts = line.split(",")
-            if len(parts) != 4:
+            symbol = _SYMBOL.fullmatch(line)
+            if symbol is None or symbol["name"] in symbols:
                 raise InvalidArtifactError(f"line {number} of {path.name} is not a symbol", path=path)
-            symbols[parts[3]] = int(parts[1])
-    except (OSError, ValueError) as error:
-        if isinstance(error, InvalidArtifactError):
-            raise
+            symbols[symbol["name"]] = int(symbol["wire"])
+    except (OSError, UnicodeDecodeError) as error:
         raise InvalidArtifactError(f"{path.name} is not a symbol file", path=path) from error
     return symbols
 
