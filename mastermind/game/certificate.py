@@ -15,9 +15,9 @@ from mastermind.errors import InvalidInputError, RejectedEvidenceError
 from mastermind.game.steps import GameState, game_id
 from mastermind.game.transcript import (
     VerifyingKeys,
-    read_bounded,
     read_element,
     read_fields,
+    read_file,
     read_key_set_id,
     read_proof,
     read_rules,
@@ -86,7 +86,7 @@ class Certificate:
     @classmethod
     def read(cls, path: Path) -> Certificate:
         """Read a certificate file. Raises MalformedEvidenceError."""
-        return cls.parse(read_bounded(path, MAX_BYTES))
+        return read_file(path, cls.parse, MAX_BYTES)
 
     def to_json(self) -> dict[str, Any]:
         """The object that `parse` reads."""

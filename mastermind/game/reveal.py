@@ -16,8 +16,8 @@ from mastermind.game.steps import GameState
 from mastermind.game.transcript import (
     Transcript,
     VerifyingKeys,
-    read_bounded,
     read_fields,
+    read_file,
     read_key_set_id,
     read_proof,
     read_rules,
@@ -58,7 +58,7 @@ class Reveal:
     @classmethod
     def read(cls, path: Path) -> Reveal:
         """Read an opening from a file. Raises MalformedEvidenceError."""
-        return cls.parse(read_bounded(path, MAX_BYTES))
+        return read_file(path, cls.parse, MAX_BYTES)
 
     def to_json(self) -> dict[str, Any]:
         """The object that `parse` reads."""

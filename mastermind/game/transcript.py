@@ -12,10 +12,10 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from filelock import FileLock
 
@@ -37,6 +37,8 @@ FORMAT = "mastermind transcript 1"
 MAX_BYTES = 1 << 18
 #: No spelling of rules is longer; a message does not repeat what is.
 _MAX_RULES = 8
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ class Transcript:
     @classmethod
     def read(cls, path: Path) -> Transcript:
         """Read a transcript file. Raises MalformedEvidenceError."""
-        return cls.parse(read_bounded(path, MAX_BYTES))
+        return read_file(path, cls.parse, MAX_BYTES)
 
     def to_json(self) -> dict[str, Any]:
         """The object that `parse` reads."""
@@ -220,6 +222,15 @@ def read_bounded(path: Path, max_bytes: int) -> bytes:
     if len(data) > max_bytes:
         raise MalformedEvidenceError(f"{path} is larger than {max_bytes} bytes", field="file")
     return data
+
+
+def read_file(path: Path, parse: Callable[[bytes], T], max_bytes: int) -> T:
+    """Read and parse a file of at most `max_bytes`. Raises MalformedEvidenceError, whose message names the file."""
+    data = read_bounded(path, max_bytes)
+    try:
+        return parse(data)
+    except MalformedEvidenceError as error:
+        raise MalformedEvidenceError(f"{path}: {error}", field=error.field) from error
 
 
 def read_fields(data: bytes, file_format: str, names: set[str], max_bytes: int) -> dict[str, Any]:

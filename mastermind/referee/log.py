@@ -19,9 +19,9 @@ from mastermind.errors import MalformedEvidenceError, RefereeError, RejectedEvid
 from mastermind.game.steps import GameState
 from mastermind.game.transcript import (
     VerifyingKeys,
-    read_bounded,
     read_element,
     read_fields,
+    read_file,
     read_key_set_id,
     read_rules,
 )
@@ -95,7 +95,7 @@ class GameLog:
     @classmethod
     def read(cls, path: Path) -> GameLog:
         """Read a log file. Raises MalformedEvidenceError."""
-        return cls.parse(read_bounded(path, MAX_BYTES))
+        return read_file(path, cls.parse, MAX_BYTES)
 
     def to_json(self) -> dict[str, Any]:
         """The object that `parse` reads."""
