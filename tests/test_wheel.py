@@ -37,8 +37,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT])
     (wheel,) = folder.glob("*.whl")
-    run([sys.executable, "-m", "venv", folder / "venv"])
-    run([folder / "venv" / "bin" / "python", "-m", "pip", "install", "--quiet", wheel])
+    run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"])
+    pip = [sys.executable, "-m", "pip", "--python", folder / "venv" / "bin" / "python"]
+    run([*pip, "install", "--quiet", wheel])
     return folder / "venv" / "bin"
 
 
