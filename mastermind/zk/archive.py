@@ -146,10 +146,11 @@ def _verify_ceremonies(
             )
     toolchain = Toolchain.install(store.home, progress)
     with tempfile.TemporaryDirectory() as folder:
-        bench = Workbench.make([circuits[name].spec for name in claimed], toolchain, Path(folder), progress)
-        for name, transcript in claimed.items():
-            ptau = given[transcript.phase1.blake2b]
-            verify_keys(transcript, {name: circuits[name].zkey}, ptau, bench, progress=progress)
+        bench = Workbench.make([circuits[name].spec for name in claimed], toolchain, store, Path(folder), progress)
+        # A digest covers all of a transcript: equal ones are one ceremony.
+        for digest, transcript in {found.last_digest: found for found in claimed.values()}.items():
+            zkeys = {name: circuits[name].zkey for name, found in claimed.items() if found.last_digest == digest}
+            verify_keys(transcript, zkeys, given[transcript.phase1.blake2b], bench, progress=progress)
 
 
 def _require_bounds(entries: Sequence[zipfile.ZipInfo], path: Path) -> None:

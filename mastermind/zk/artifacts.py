@@ -246,6 +246,14 @@ class ArtifactStore:
                 return built
         return None
 
+    def find_build(self, spec: CircuitSpec, recipe: str) -> BuiltCircuit | None:
+        """Find what a build has made on this machine by a recipe; what was imported does not count."""
+        for index in sorted((self.home / "recipes").glob(f"{recipe}-*.json")):
+            found = self._usable(self._indexed(index), spec, recipe)
+            if found is not None:
+                return found
+        return None
+
     def build_key_set(
         self,
         name: str,

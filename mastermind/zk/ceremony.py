@@ -5,8 +5,8 @@
       phase1.ptau       the phase-1 file; may be left out and given again, it is known by its digest
       <circuit>.zkey    the key of each circuit as the latest contribution left it
 
-The folder travels from one to the next, and nobody believes what is in it: circuits are compiled from their source
-here, the initial keys are made from them and the phase-1 file again, and every contribution is verified from there,
+The folder travels from one to the next, and nobody believes what is in it: circuits are compiled here from their source,
+the initial keys are made from them and the phase-1 file again, and every contribution is verified from there,
 before anything is added. A folder is never changed; every step writes a new one. One participant whose secret is
 forgotten is enough for the keys to be safe.
 """
@@ -14,9 +14,11 @@ forgotten is enough for the keys to be safe.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
@@ -29,6 +31,7 @@ from mastermind.zk.artifacts import (
     BuiltCircuit,
     KeySet,
     SelfTest,
+    recipe_of,
     setup_json,
     tool_versions,
     write_artifact,
@@ -83,15 +86,36 @@ class Workbench:
 
     @classmethod
     def make(
-        cls, specs: Sequence[CircuitSpec], toolchain: Toolchain, folder: Path, progress: Progress = silent
+        cls,
+        specs: Sequence[CircuitSpec],
+        toolchain: Toolchain,
+        store: ArtifactStore,
+        folder: Path,
+        progress: Progress = silent,
     ) -> Workbench:
-        """Compile circuits into `folder`, which has to stay while the workbench is in use. Raises CompileError."""
-        sources = {}
-        for spec in specs:
-            progress(f"{spec.name}: compiling")
+        """Compile circuits into `folder`, which has to stay while the workbench is in use.
+
+        What a build has compiled here from the same source is taken from the store.
+
+        Raises:
+            CompileError: a circuit does not compile.
+        """
+
+        def source(spec: CircuitSpec) -> Source:
             rendered = render(spec, toolchain.modules / "circomlib" / "circuits")
-            sources[spec.name] = Source(spec, rendered, compile_circuit(spec, rendered, toolchain, folder / spec.name))
-        return cls(toolchain, sources)
+            built = store.find_build(spec, recipe_of(rendered, toolchain))
+            if built is not None:
+                return Source(spec, rendered, CompiledCircuit(spec.name, built.folder))
+            progress(f"{spec.name}: compiling")
+            return Source(spec, rendered, compile_circuit(spec, rendered, toolchain, folder / spec.name))
+
+        with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+            return cls(toolchain, {made.spec.name: made for made in pool.map(source, specs)})
+
+    @property
+    def domain_power(self) -> int:
+        """The power of a phase-1 file that serves all circuits."""
+        return max(R1cs.read(source.compiled.r1cs).domain_power for source in self.sources.values())
 
 
 def read_transcript(folder: Path) -> CeremonyTranscript:
@@ -112,10 +136,10 @@ def start(name: str, bench: Workbench, phase1: Phase1, out: Path, progress: Prog
         SetupError: the phase-1 file is too small.
         ToolchainError: snarkjs failed.
     """
-    for circuit, source in bench.sources.items():
-        domain_power = R1cs.read(source.compiled.r1cs).domain_power
-        if domain_power > phase1.power:
-            raise SetupError(f"{circuit} needs a phase-1 file of power {domain_power}; this has {phase1.power}")
+    if bench.domain_power > phase1.power:
+        raise SetupError(
+            f"these circuits need a phase-1 file of power {bench.domain_power}; {phase1.path.name} has {phase1.power}"
+        )
     with _new_folder(out) as folder:
         ptau = folder / PHASE1
         shutil.copyfile(phase1.path, ptau)

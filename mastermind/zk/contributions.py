@@ -31,8 +31,8 @@ MAX_CIRCUITS = 64
 #: snarkjs keeps 64 characters of a name, as UTF-16 counts them.
 MAX_NAME_CHARACTERS = 64
 MAX_SOURCE_CHARACTERS = 200
-#: What snarkjs takes at least, and what a second or a minute of hashing allows at most.
-BEACON_POWERS = range(10, 25)
+#: What snarkjs takes at least, and at most what it hashes in seconds: everybody who verifies does it for each circuit.
+BEACON_POWERS = range(10, 21)
 #: A beacon is a hash or a signature that nobody could know before.
 BEACON_BYTES = range(16, 129)
 #: Fewer people than this are one who has to be believed.
