@@ -41,8 +41,10 @@ def show(rules: Rules, as_json: bool, store: ArtifactStore) -> None:
       mastermind keys show --rules classic
     """
     key_set = store.load_key_set(rules.spelling, specs(rules))
+    ceremonies = {found.last_digest: found for circuit in key_set.circuits.values() if (found := circuit.ceremony)}
     if as_json:
-        print_json(key_set_json(key_set))
+        told = [ceremony.to_json() for ceremony in ceremonies.values()]
+        print_json(key_set_json(key_set) | ({"ceremonies": told} if told else {}))
         return
     click.echo(f"key set  {key_set.id}")
     click.echo(f"rules    {rules.name} ({rules.spelling})")
@@ -55,7 +57,6 @@ def show(rules: Rules, as_json: bool, store: ArtifactStore) -> None:
             for entry in circuit.manifest["setup"]["contributions"]
         )
         click.echo(f"  {'':<14}phase 1 {phase1['origin']}, 2^{phase1['power']}; phase 2 by {contributions}")
-    ceremonies = {found.last_digest: found for circuit in key_set.circuits.values() if (found := circuit.ceremony)}
     for ceremony in ceremonies.values():
         click.echo("")
         for line in report_lines(ceremony):

@@ -144,6 +144,8 @@ def _verify_ceremonies(
                 f"{path} says that the key of {name} is from a ceremony, and nothing shows it without its phase-1 "
                 f"file: {phase1.origin}, 2^{phase1.power}, BLAKE2b {phase1.blake2b[:16]}...; give that with --ptau"
             )
+        if file_digest(circuits[name].r1cs) != transcript.circuits[name].r1cs:
+            raise InvalidArtifactError(f"{path} has other constraints of {name} than its ceremony", path=path)
     toolchain = Toolchain.install(store.home, progress)
     with tempfile.TemporaryDirectory() as folder:
         bench = Workbench.make([circuits[name].spec for name in claimed], toolchain, store, Path(folder), progress)

@@ -25,7 +25,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -174,10 +173,10 @@ class KeySet:
         """The ids of those who alone have contributed to the key of some circuit, as far as they have given one."""
         found: set[str] = set()
         for circuit in self.circuits.values():
-            made = circuit.manifest["setup"]["contributions"]
-            ids = {contribution.get("id") for contribution in made if contribution["beacon"] is None}
+            transcript = circuit.ceremony
+            ids = set() if transcript is None else {made.id for made in transcript.people}
             if len(ids) == 1:
-                found |= ids - {None}
+                found |= {identifier for identifier in ids if identifier is not None}
         return frozenset(found)
 
     def __getitem__(self, name: str) -> BuiltCircuit:
@@ -390,25 +389,21 @@ class ArtifactStore:
         return folder
 
 
-def setup_json(
-    status: str, phase1: Phase1 | Phase1Record, contributions: Sequence[Contribution], ids: Sequence[str | None] = ()
-) -> dict[str, Any]:
-    """What a manifest says about the trusted setup. `ids` are those of the contributors, of a ceremony only."""
-    made = [
-        {
-            "name": contribution.name,
-            "digest": contribution.digest,
-            "beacon": contribution.beacon,
-            "beacon_iterations_power": contribution.beacon_iterations_power,
-            **({"id": identifier} if ids else {}),
-        }
-        for contribution, identifier in zip_longest(contributions, ids)
-    ]
+def setup_json(status: str, phase1: Phase1 | Phase1Record, contributions: Sequence[Contribution]) -> dict[str, Any]:
+    """What a manifest says about the trusted setup."""
     digest = phase1.digest if isinstance(phase1, Phase1) else phase1.blake2b
     return {
         "status": status,
         "phase1": {"origin": phase1.origin, "power": phase1.power, "blake2b": digest},
-        "contributions": made,
+        "contributions": [
+            {
+                "name": contribution.name,
+                "digest": contribution.digest,
+                "beacon": contribution.beacon,
+                "beacon_iterations_power": contribution.beacon_iterations_power,
+            }
+            for contribution in contributions
+        ],
     }
 
 
@@ -522,8 +517,7 @@ def _require_ceremony(folder: Path, circuit: str, manifest: Mapping[str, Any], h
         transcript.require_contributions(circuit, header.contributions)
     except RejectedCeremonyError as error:
         raise InvalidArtifactError(f"the keys in {folder} are not of their ceremony: {error}", path=folder) from error
-    ids = [made.id for made in transcript.contributions]
-    expected = setup_json(transcript.status, transcript.phase1, header.contributions, ids)
+    expected = setup_json(transcript.status, transcript.phase1, header.contributions)
     if manifest["setup"] != expected or manifest["sources"] != transcript.circuits[circuit].sources:
         raise InvalidArtifactError(f"the manifest in {folder} tells of another ceremony", path=folder / MANIFEST)
 

@@ -5,8 +5,8 @@
       phase1.ptau       the phase-1 file; may be left out and given again, it is known by its digest
       <circuit>.zkey    the key of each circuit as the latest contribution left it
 
-The folder travels from one to the next, and nobody believes what is in it: circuits are compiled here from their source,
-the initial keys are made from them and the phase-1 file again, and every contribution is verified from there,
+The folder travels from one to the next, and nobody believes what is in it: circuits are compiled here from their
+source, the initial keys are made from them and the phase-1 file again, and every contribution is verified from there,
 before anything is added. A folder is never changed; every step writes a new one. One participant whose secret is
 forgotten is enough for the keys to be safe.
 """
@@ -305,14 +305,12 @@ def finish(
             zkeys[circuit] = Path(shutil.copyfile(zkey, made / f"{circuit}.zkey"))
             exports.append({"do": "export", "zkey": str(zkeys[circuit]), "vkey": str(made / VERIFYING_KEY)})
         verify_keys(transcript, zkeys, _phase1_of(folder, ptau), bench, progress=progress, then=lambda _: exports)
-        ids = [made.id for made in transcript.contributions]
         for circuit, made in temporaries.items():
             source = bench.sources[circuit]
             for path in (source.compiled.r1cs, source.compiled.wasm, source.compiled.sym):
                 shutil.copyfile(path, made / path.name)
             (made / TRANSCRIPT).write_bytes(transcript.to_bytes())
-            contributions = read_contributions(zkeys[circuit])
-            setup = setup_json(transcript.status, transcript.phase1, contributions, ids)
+            setup = setup_json(transcript.status, transcript.phase1, read_contributions(zkeys[circuit]))
             write_artifact(source.spec, source.rendered, bench.toolchain, made, setup)
             progress(f"{circuit}: proving and verifying once")
             self_test(BuiltCircuit.load(made, source.spec))
