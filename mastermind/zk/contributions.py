@@ -253,7 +253,9 @@ class CeremonyTranscript:
             wanted = expected[index] if index < len(expected) else None
             if there == wanted:
                 continue
+            who = there.name if wanted is None and there is not None else self.contributions[index].who
             if there is not None and there.digest in {earlier.digest for earlier in found[:index]}:
+                who = there.name
                 what = f"repeats contribution {[made.digest for made in found].index(there.digest) + 1}"
             elif wanted is None:
                 what = "is not in the transcript"
@@ -266,7 +268,6 @@ class CeremonyTranscript:
                 what = "goes by another name or beacon in the key"
             else:
                 what = "is at another place in the key"
-            who = self.contributions[index].who if wanted is not None else there.name if there is not None else ""
             raise RejectedCeremonyError(
                 f"{circuit}: contribution {index + 1} ({who}) {what}",
                 circuit=circuit,

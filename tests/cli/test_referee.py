@@ -141,7 +141,8 @@ def test_forfeit(
     argv = ["referee", "forfeit", str(solved_game.game)[:12], "--referee", http.base_url, "--winner", "breaker"]
     assert run(*argv, "--folder", other, "--home", store.home).exit_code == 1
     answer = accepted(*argv, "--folder", tmp_path, "--home", store.home)
-    assert answer == {"game": str(solved_game.game), "winner": "breaker", "amount": 2 * REWARD}
+    expected = {"game": str(solved_game.game), "winner": "breaker", "keys": "development", "amount": 2 * REWARD}
+    assert answer == expected
     assert run(*argv, "--folder", tmp_path, "--home", store.home).exit_code == 1
 
 
