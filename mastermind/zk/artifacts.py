@@ -508,7 +508,7 @@ def _require_ceremony(folder: Path, circuit: str, manifest: Mapping[str, Any], h
     """
     if TRANSCRIPT not in manifest["files"]:
         if manifest["setup"]["status"] == "ceremony":
-            raise InvalidArtifactError(f"the keys in {folder} have no transcript of a ceremony", path=folder)
+            raise InvalidArtifactError(f"the keys in {folder} have no transcript of a ceremony", path=folder / MANIFEST)
         return
     try:
         transcript = CeremonyTranscript.read(folder / TRANSCRIPT)
