@@ -71,6 +71,7 @@ def test_init_makes_a_referee_that_can_be_loaded(tmp_path: Path, store: Artifact
     folder = tmp_path / "r"
     answer = accepted("referee", "init", "--folder", folder, "--home", store.home)
     assert answer["key_sets"] == {"4x8u7": hit_and_blow.id}
+    assert answer["keys"] == {"4x8u7": "development"}
     settings = Settings.read(folder)
     assert settings.key_sets == {"4x8u7": hit_and_blow.id}
     assert str(PlayerKey.read(folder / KEY_FILE).id) == answer["referee_id"]

@@ -144,8 +144,8 @@ def rejected(folder: Path, bench: Workbench) -> RejectedCeremonyError:
 # The ceremony that holds
 
 
-def test_three_people_make_keys_together(rounds: tuple[Path, ...], bench: Workbench) -> None:
-    transcript = ceremony.verify(rounds[-1], bench)
+def test_three_people_make_keys_together(rounds: tuple[Path, ...]) -> None:
+    transcript = ceremony.read_transcript(rounds[-1])
     assert [made.name for made in transcript.contributions] == [*PEOPLE, ""]
     assert [made.id for made in transcript.contributions] == [None, None, "7", None]
     assert transcript.contributions[-1].beacon == BEACON
@@ -196,7 +196,7 @@ def test_the_phase_1_file_may_travel_apart(final: Path, bench: Workbench, public
         ceremony.verify(final, bench)
     with pytest.raises(RejectedCeremonyError):
         ceremony.verify(final, bench, phase1.path)
-    ceremony.verify(final, bench, public.path)
+    assert ceremony.verify(final, bench, public.path) == ceremony.read_transcript(final)
 
 
 # What is refused before anything is done
