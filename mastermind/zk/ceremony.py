@@ -284,7 +284,7 @@ def finish(
     `others` are the circuits of the key set that have no part in the ceremony: they keep the keys in use.
 
     Raises:
-        RejectedCeremonyError: as `verify`; or no beacon has ended it.
+        RejectedCeremonyError: as `verify`; or no beacon has ended it, or nobody has contributed.
         WrongKeySetError: there are no keys in use for the other circuits.
         InvalidArtifactError, ToolchainError: as `verify`.
         ProofSelfCheckError: a new key does not prove and verify.
@@ -292,6 +292,8 @@ def finish(
     transcript = read_transcript(folder)
     if not transcript.ended:
         raise RejectedCeremonyError("no beacon has ended this ceremony: somebody could contribute still")
+    if not transcript.people:
+        raise RejectedCeremonyError("nobody has contributed to this ceremony: a beacon is known to everybody")
     kept = store.load_key_set(transcript.name, others).circuits if others else {}
     zkeys = _keys_in(folder, transcript)
     temporaries: dict[str, Path] = {}

@@ -62,7 +62,7 @@ class ZkeyHeader:
 
         Raises:
             InvalidArtifactError: not a Groth16 zkey over BN254, or damaged.
-            InsecureKeyError: phase 2 has no contribution, or left delta where it was.
+            InsecureKeyError: phase 2 has no contribution but beacons, or left delta where it was.
         """
         file = SectionedFile.open(path, b"zkey")
         if file.read(1, limit_bytes=64) != struct.pack("<I", _GROTH16):
@@ -89,6 +89,10 @@ class ZkeyHeader:
             raise InvalidArtifactError(f"{path.name} has a contribution with a point off its curve", path=path)
         if not header.contributions:
             raise InsecureKeyError(f"{path.name} has 0 contributions to phase 2", field="contributions")
+        if all(contribution.beacon is not None for contribution in header.contributions):
+            raise InsecureKeyError(
+                f"{path.name} has no contribution to phase 2 but beacons, which everybody knows", field="contributions"
+            )
         return header
 
     def matches(self, key: VerifyingKey) -> bool:

@@ -251,6 +251,15 @@ def test_a_ceremony_without_people_or_end_makes_no_keys(
     for folder in rounds[:-1]:
         with pytest.raises(RejectedCeremonyError):
             ceremony.finish(folder, bench, ArtifactStore(tmp_path / "home"), self_test)
+    alone = Path(shutil.copytree(rounds[-1], tmp_path / "alone"))
+
+    def only_the_beacon(content: dict[str, Any]) -> None:
+        del content["contributions"][:-1]
+        _follow(content)
+
+    edit(alone, only_the_beacon)
+    with pytest.raises(RejectedCeremonyError):
+        ceremony.finish(alone, bench, ArtifactStore(tmp_path / "home"), self_test)
     assert not (tmp_path / "home").exists()
 
 

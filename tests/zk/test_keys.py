@@ -275,6 +275,15 @@ def test_a_damaged_list_of_contributions_is_refused(tiny: BuiltCircuit, tmp_path
     assert refusal.value.path == tmp_path / "bad.zkey"
 
 
+def test_set_5_a_beacon_alone_is_no_contribution(tiny_initial: Initial, toolchain: Toolchain, tmp_path: Path) -> None:
+    """Delta has moved, by a factor that everybody can compute."""
+    zkey = tmp_path / "beacon.zkey"
+    snarkjs(toolchain, "zkey", "beacon", tiny_initial.zkey, zkey, "0badcafe", "10")
+    with pytest.raises(InsecureKeyError) as refusal:
+        ZkeyHeader.read(zkey)
+    assert refusal.value.field == "contributions"
+
+
 def test_a_beacon_that_nothing_checks_is_refused(
     tiny: BuiltCircuit, phase1: Phase1, toolchain: Toolchain, tmp_path: Path
 ) -> None:
