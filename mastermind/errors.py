@@ -34,6 +34,7 @@
     |   |-- CompileError
     |   |-- WitnessError                    the inputs do not satisfy the circuit
     |   `-- SetupError
+    |-- RejectedCeremonyError               a ceremony that does not hold; circuit, contribution and contributor
     |-- BackendUnavailableError             a prover or verifier that this machine does not have
     |-- RefereeUnreachableError             no answer from a referee, or not a referee's answer
     `-- ProofSelfCheckError                 a prover made a proof that does not verify
@@ -243,6 +244,21 @@ class WitnessError(ToolchainError):
 
 class SetupError(ToolchainError):
     """A trusted setup that cannot be done or did not work."""
+
+
+class RejectedCeremonyError(MastermindError):
+    """A ceremony whose keys are not those that its transcript tells of.
+
+    `circuit` and `contribution` (from 1) name the place and `contributor` whose it is, as far as there is one.
+    """
+
+    def __init__(
+        self, message: str, *, circuit: str | None = None, contribution: int | None = None, contributor: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.circuit = circuit
+        self.contribution = contribution
+        self.contributor = contributor
 
 
 class BackendUnavailableError(MastermindError):

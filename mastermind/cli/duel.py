@@ -126,7 +126,7 @@ def duel(
         for name, opening in zip(("your-code", "computers-code"), openings, strict=True):
             write_json(save / f"{name}.json", opening.to_json())
     if as_json:
-        print_json(view_for(YOU, state, you, openings[COMPUTER]))
+        print_json({**view_for(YOU, state, you, openings[COMPUTER]), "keys": key_set.status})
     else:
         say(_boards(rules, state))
         say(f"{_result(outcome(state.boards))}")

@@ -260,7 +260,7 @@ def certify(
     certificate = table.certify(transcript, master, GameSecret.read(secret_file, passphrase.ask))
     write_json(out, certificate.to_json())
     if as_json:
-        print_json({"file": str(out), "bytes": out.stat().st_size})
+        print_json({"file": str(out), "keys": table.keys.status, "bytes": out.stat().st_size})
     else:
         click.echo(f"{out}: certificate of {out.stat().st_size} bytes ({table.keys.status} keys)")
 
@@ -321,9 +321,10 @@ def export(game_file: Path, step_index: int, out: Path, as_json: bool, store: Ar
     ):
         write_json(out / name, value)
     if as_json:
-        print_json({"step": proved.step.kind, "circuit": CIRCUITS[proved.step.kind], "out": str(out)})
+        circuit = CIRCUITS[proved.step.kind]
+        print_json({"step": proved.step.kind, "circuit": circuit, "keys": table.keys.status, "out": str(out)})
     else:
-        click.echo(f"{out}: step {step_index}, {proved.step.kind}")
+        click.echo(f"{out}: step {step_index}, {proved.step.kind} ({table.keys.status} keys)")
 
 
 @game.command(epilog=EXIT_CODES)
@@ -356,7 +357,7 @@ def reveal(
     opened = table.reveal(transcript, master, GameSecret.read(secret_file, passphrase.ask))
     write_json(out, opened.to_json())
     if as_json:
-        print_json({"file": str(out), "secret": list(opened.secret)})
+        print_json({"file": str(out), "keys": table.keys.status, "secret": list(opened.secret)})
     else:
         click.echo(f"{out}: the secret was {show_code(opened.secret)} ({table.keys.status} keys)")
 
@@ -380,7 +381,7 @@ def verify_reveal(game_file: Path, reveal_file: Path, verifier_name: str, as_jso
     for verifier in make_verifiers(verifier_name, store):
         secret = opened.verify(transcript, table.keys, verifier)
     if as_json:
-        print_json({"accepted": True, "secret": list(secret)})
+        print_json({"accepted": True, "keys": table.keys.status, "secret": list(secret)})
     else:
         click.echo(f"accepted: the secret was {show_code(secret)} ({table.keys.status} keys)")
 

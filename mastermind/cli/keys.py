@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
+from mastermind.cli.ceremony import report_lines
 from mastermind.cli.circuits import key_set_json
-from mastermind.cli.options import READABLE_FILE, rules_option
-from mastermind.cli.output import EXIT_CODES, command_errors, json_option, print_json, store_option
-from mastermind.errors import InvalidRulesError
+from mastermind.cli.options import READABLE_FILE, rules_option, specs_of
+from mastermind.cli.output import EXIT_CODES, ProgressLine, command_errors, json_option, print_json, store_option
 from mastermind.game.circuits import specs
 from mastermind.rules import Rules
 from mastermind.zk.archive import export_key_set, import_key_set
 from mastermind.zk.artifacts import ArtifactStore
-from mastermind.zk.circuit import CircuitSpec
 
 
 @click.group()
@@ -43,8 +41,10 @@ def show(rules: Rules, as_json: bool, store: ArtifactStore) -> None:
       mastermind keys show --rules classic
     """
     key_set = store.load_key_set(rules.spelling, specs(rules))
+    ceremonies = {found.last_digest: found for circuit in key_set.circuits.values() if (found := circuit.ceremony)}
     if as_json:
-        print_json(key_set_json(key_set))
+        told = [ceremony.to_json() for ceremony in ceremonies.values()]
+        print_json(key_set_json(key_set) | ({"ceremonies": told} if told else {}))
         return
     click.echo(f"key set  {key_set.id}")
     click.echo(f"rules    {rules.name} ({rules.spelling})")
@@ -57,6 +57,10 @@ def show(rules: Rules, as_json: bool, store: ArtifactStore) -> None:
             for entry in circuit.manifest["setup"]["contributions"]
         )
         click.echo(f"  {'':<14}phase 1 {phase1['origin']}, 2^{phase1['power']}; phase 2 by {contributions}")
+    for ceremony in ceremonies.values():
+        click.echo("")
+        for line in report_lines(ceremony):
+            click.echo(line)
 
 
 @keys.command("export", epilog=EXIT_CODES)
@@ -75,40 +79,45 @@ def export_(file: Path, rules: Rules, as_json: bool, store: ArtifactStore) -> No
     key_set = store.load_key_set(rules.spelling, specs(rules))
     export_key_set(key_set, file)
     if as_json:
-        print_json({"file": str(file), "key_set_id": key_set.id, "bytes": file.stat().st_size})
+        print_json({"file": str(file), "key_set_id": key_set.id, "keys": key_set.status, "bytes": file.stat().st_size})
     else:
-        click.echo(f"{file}: key set {key_set.id}, {file.stat().st_size / 1e6:.1f} MB")
+        click.echo(f"{file}: key set {key_set.id}, {file.stat().st_size / 1e6:.1f} MB ({key_set.status} keys)")
 
 
 @keys.command("import", epilog=EXIT_CODES)
 @click.argument("file", type=READABLE_FILE)
+@click.option(
+    "--ptau",
+    "ptaus",
+    type=READABLE_FILE,
+    multiple=True,
+    help="The phase-1 file of the ceremony that the keys come from. May be given several times.",
+)
 @json_option
 @store_option
 @command_errors
-def import_(file: Path, as_json: bool, store: ArtifactStore) -> None:
+def import_(file: Path, ptaus: tuple[Path, ...], as_json: bool, store: ArtifactStore) -> None:
     """Take a key set from FILE and use it. Every file in it is checked first.
 
     Compare the id with that of the other player. Keys are only as good as their maker's word: whoever made
     development keys can prove false statements with them.
 
+    Keys of a ceremony are taken only when all of it verifies, from the source of the circuits and the phase-1 file:
+    give that with --ptau. This needs Node.
+
     \b
-    Example:
+    Examples:
       mastermind keys import classic.keys
+      mastermind keys import classic.keys --ptau powersOfTau28_hez_final_11.ptau
     """
-    key_set, replaced = import_key_set(store, file, _specs_of)
+    progress = ProgressLine(quiet=as_json)
+    key_set, replaced = import_key_set(store, file, specs_of, ptaus=ptaus, progress=progress)
     if as_json:
         print_json({"key_set_id": key_set.id, "rules": key_set.name, "status": key_set.status, "replaced": replaced})
         return
     click.echo(f"{Rules.parse(key_set.name).name}: key set {key_set.id} is now in use ({_status(key_set.status)})")
     if replaced:
         click.echo("The one used before is kept for the games begun with it.")
-
-
-def _specs_of(name: str) -> Sequence[CircuitSpec]:
-    rules = Rules.parse(name)
-    if rules.spelling != name:
-        raise InvalidRulesError(f"the rules of a key set are spelled out: {rules.spelling}, not {name}")
-    return specs(rules)
 
 
 def _status(status: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from mastermind.cli import circuits, demo, duel, games, keys, play, players, proofs, referee, rules, solve
+from mastermind.cli import ceremony, circuits, demo, duel, games, keys, play, players, proofs, referee, rules, solve
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -32,6 +32,7 @@ main.add_command(proofs.verify)
 main.add_command(players.player)
 main.add_command(games.game)
 main.add_command(keys.keys)
+main.add_command(ceremony.ceremony)
 main.add_command(referee.referee)
 main.add_command(play.play)
 main.add_command(demo.demo)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from mastermind.errors import InvalidRulesError
+from mastermind.game.circuits import specs
 from mastermind.rules import Rules
 from mastermind.zk.artifacts import ArtifactStore
+from mastermind.zk.circuit import CircuitSpec
 from mastermind.zk.prove import NativeProver, Prover, SnarkjsProver
 from mastermind.zk.snarkjs import SnarkjsCli
 from mastermind.zk.tools import Toolchain
@@ -54,6 +57,18 @@ verifier_option = click.option(
     show_default=True,
     help="Who checks the proof.",
 )
+
+
+def specs_of(name: str) -> Sequence[CircuitSpec]:
+    """The circuits of the key set of some name, which is the spelling of its rules.
+
+    Raises:
+        InvalidRulesError: there are no such rules, or the name is another one for them.
+    """
+    rules = Rules.parse(name)
+    if rules.spelling != name:
+        raise InvalidRulesError(f"the rules of a key set are spelled out: {rules.spelling}, not {name}")
+    return specs(rules)
 
 
 def make_prover(name: str, store: ArtifactStore) -> Prover:

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import click
 
-from mastermind.errors import GameError, InvalidInputError, MastermindError, WitnessError
+from mastermind.errors import GameError, InvalidInputError, MastermindError, RejectedCeremonyError, WitnessError
 from mastermind.sources import circuits_dir
 from mastermind.zk.artifacts import ArtifactStore
 
@@ -40,7 +40,7 @@ def command_errors(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
         except InvalidInputError as error:
             fail(str(error), BAD_INPUT)
-        except (GameError, WitnessError) as error:
+        except (GameError, RejectedCeremonyError, WitnessError) as error:
             # A statement without a witness is false: no tool has failed.
             fail(f"rejected: {error}", REJECTED)
         except MastermindError as error:

@@ -232,9 +232,9 @@ def claim(player_file: Path, folder: Path, prover_name: str, as_json: bool, stor
         view = player.client.game(player.seat.game)
         player.claim()
     if as_json:
-        print_json({"game": str(player.seat.game), "amount": view.contract.pot})
+        print_json({"game": str(player.seat.game), "keys": player.table.key_set.status, "amount": view.contract.pot})
     else:
-        click.echo(f"{view.contract.pot} credits are yours")
+        click.echo(f"{view.contract.pot} credits are yours ({player.table.key_set.status} keys)")
 
 
 def _play(

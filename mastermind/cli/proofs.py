@@ -121,6 +121,7 @@ def prove(
             {
                 "circuit": circuit,
                 "rules": rules.spelling,
+                "keys": built.status,
                 "prover": prover.name,
                 "seconds": round(seconds, 4),
                 "public": dict(zip(built.spec.public_labels, public_json(proved.public_signals), strict=True)),

@@ -95,7 +95,8 @@ def init(
 
     if (folder / KEY_FILE).exists():
         raise InvalidInputError(f"{folder} is a referee's folder already")
-    pinned = {rules.spelling: store.load_key_set(rules.spelling, specs(rules)).id for rules in rules_list}
+    key_sets = {rules.spelling: store.load_key_set(rules.spelling, specs(rules)) for rules in rules_list}
+    pinned = {spelling: key_set.id for spelling, key_set in key_sets.items()}
     url = database or f"sqlite:///{(folder / 'books.db').absolute()}"
     settings = Settings(url, pinned, welcome, games_per_player, requests_per_second)
     require_time_for_proofs(settings, store, slot_seconds)
@@ -107,11 +108,13 @@ def init(
     key_file = folder / KEY_FILE
     key.write(key_file, passphrase.choose(key_file) if encrypt else None)
     if as_json:
-        print_json({"referee_id": str(key.id), "folder": str(folder), "key_sets": pinned})
+        statuses = {spelling: key_set.status for spelling, key_set in key_sets.items()}
+        print_json({"referee_id": str(key.id), "folder": str(folder), "key_sets": pinned, "keys": statuses})
     else:
         click.echo(f"{folder}: referee {key.id}")
         for rules in rules_list:
-            click.echo(f"  {rules.name:<14}key set {pinned[rules.spelling]}")
+            key_set = key_sets[rules.spelling]
+            click.echo(f"  {rules.name:<14}key set {key_set.id} ({key_set.status} keys)")
 
 
 @referee.command(epilog=EXIT_CODES)
@@ -227,9 +230,11 @@ def forfeit(game: str, folder: Path, url: str, winner: str, as_json: bool, store
         )
         client.send(contract.solution_hash, ForfeitWin(key.id, role, contract.pot, consent))
     if as_json:
-        print_json({"game": str(contract.solution_hash), "winner": winner, "amount": contract.pot})
+        print_json(
+            {"game": str(contract.solution_hash), "winner": winner, "keys": key_set.status, "amount": contract.pot}
+        )
     else:
-        click.echo(f"{contract.pot} credits to the {winner}")
+        click.echo(f"{contract.pot} credits to the {winner} ({key_set.status} keys)")
 
 
 @referee.command(epilog=EXIT_CODES)

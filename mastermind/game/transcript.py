@@ -47,16 +47,19 @@ class VerifyingKeys:
 
     Attributes:
         status: `development` or `ceremony`.
+        sole_contributors: player ids of those who alone have made one of the keys, as far as they have said so.
     """
 
     rules: Rules
     keys: Mapping[str, VerifyingKey]
     status: str
+    sole_contributors: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, key_set: KeySet, rules: Rules) -> VerifyingKeys:
         """The verifying keys of a key set."""
-        return cls(rules, {name: built.verifying_key for name, built in key_set.circuits.items()}, key_set.status)
+        keys = {name: built.verifying_key for name, built in key_set.circuits.items()}
+        return cls(rules, keys, key_set.status, frozenset(int(id_) for id_ in key_set.sole_contributors))
 
     @property
     def id(self) -> str:

@@ -102,6 +102,11 @@ class Referee:
             game = request.solution_hash
         assert game is not None
         keys = self._keys(request, game)
+        if request.payer in keys.sole_contributors:
+            raise ProofRejectedError(
+                "nobody plays for stakes on keys that they alone have made: they could prove anything",
+                refusal="sole_contributor",
+            )
         effect = request.verify(keys, self._verifier, referee_id=self.id, game=game)
         text = canonical_json(request.to_json())
         identifier = digest(game, request.method, text)

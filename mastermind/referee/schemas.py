@@ -149,8 +149,8 @@ SCHEMAS: dict[str, Any] = {
                         "description": "Why, in one word for programs: "
                         + ", ".join(name.lower() for name in Refusal.__members__)
                         + ", unknown_game, proof_rejected, nonce_used, unknown_key_set, development_keys, "
-                        "steps_missing, too_many_games, too_many_requests, too_many_watchers, too_large, malformed, "
-                        "not_found, internal.",
+                        "sole_contributor, steps_missing, too_many_games, too_many_requests, too_many_watchers, "
+                        "too_large, malformed, not_found, internal.",
                     },
                     "message": {"type": "string", "description": "Why, in one sentence for people."},
                     "field": _nullable({"type": "string"}),

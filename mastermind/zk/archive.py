@@ -3,7 +3,9 @@
 Keys are made once and distributed: whoever makes new ones plays another game. The archive is a ZIP with
 `key_set.json` and the artifacts of the key set. On import nothing is believed: every name must be one that the
 manifests list, every file is checked by SHA-256, sizes are bounded, the artifacts must be those of *our* circuits
-(rendered from the same templates), and the keys must have a phase 2. An archive that does not hold changes nothing.
+(rendered from the same templates), and the keys must have a phase 2. Keys of a ceremony are taken only after all of it
+has been verified, from our own source and a phase-1 file that the caller has. An archive that does not hold changes
+nothing.
 """
 
 from __future__ import annotations
@@ -12,15 +14,19 @@ import json
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mastermind.errors import InvalidArtifactError, InvalidInputError, MastermindError
 from mastermind.zk.artifacts import FORMAT, MANIFEST, ArtifactStore, BuiltCircuit, KeySet
+from mastermind.zk.ceremony import Workbench, verify_keys
 from mastermind.zk.circuit import CircuitSpec
 from mastermind.zk.evidence import parse_json
+from mastermind.zk.phase1 import file_digest
+from mastermind.zk.progress import Progress, silent
 from mastermind.zk.prove import self_test
+from mastermind.zk.tools import Toolchain
 
 INDEX = "key_set.json"
 #: A key set of the largest rules takes some 20 MB. The bound is on all files together, as they unpack.
@@ -49,17 +55,26 @@ def export_key_set(key_set: KeySet, path: Path) -> None:
 
 
 def import_key_set(
-    store: ArtifactStore, path: Path, specs_of: Callable[[str], Sequence[CircuitSpec]]
+    store: ArtifactStore,
+    path: Path,
+    specs_of: Callable[[str], Sequence[CircuitSpec]],
+    *,
+    ptaus: Sequence[Path] = (),
+    progress: Progress = silent,
 ) -> tuple[KeySet, bool]:
     """Take a key set from an archive into the store and put it into use.
 
     `specs_of` gives the circuits that a key set of some name must have; it raises for a name it does not know.
+    `ptaus` are the phase-1 files of the ceremonies that the keys come from; other keys need none.
 
     Returns:
         The key set, and whether another one of that name had been in use before.
 
     Raises:
         InvalidArtifactError: not such an archive, damaged, of other circuits, or not the key set it says it is.
+        InvalidInputError: its keys are of a ceremony whose phase-1 file is not given.
+        RejectedCeremonyError: its keys are not those of the ceremony that it tells of.
+        ToolchainError: a ceremony could not be verified, which takes Node.
         InsecureKeyError: a key in it has no phase 2.
         WitnessError, ProofSelfCheckError: a circuit in it does not prove and verify a sample.
     """
@@ -82,9 +97,8 @@ def import_key_set(
             loaded = {circuit: BuiltCircuit.load(Path(temporary) / circuit, specs[circuit]) for circuit in artifacts}
             for circuit in loaded.values():
                 circuit.require_current()
-                if circuit.status != "development":
-                    # No ceremony can be checked yet, and an archive's word is not enough.
-                    raise InvalidArtifactError(f"{path} says that its keys are from a ceremony", path=path)
+            _verify_ceremonies(store, path, loaded, ptaus, progress)
+            for circuit in loaded.values():
                 # The key set id covers the verifying keys; this shows that program and proving key go with them.
                 self_test(circuit)
             found = KeySet(name, loaded)
@@ -109,6 +123,36 @@ def import_key_set(
         replaced = False
     store.use(key_set)
     return key_set, replaced
+
+
+def _verify_ceremonies(
+    store: ArtifactStore,
+    path: Path,
+    circuits: Mapping[str, BuiltCircuit],
+    ptaus: Sequence[Path],
+    progress: Progress,
+) -> None:
+    """Verify every circuit that says it is from a ceremony, whatever its status; an archive's word is not enough."""
+    claimed = {name: transcript for name, circuit in circuits.items() if (transcript := circuit.ceremony) is not None}
+    if not claimed:
+        return
+    given = {file_digest(ptau): ptau for ptau in ptaus}
+    for name, transcript in claimed.items():
+        phase1 = transcript.phase1
+        if phase1.blake2b not in given:
+            raise InvalidInputError(
+                f"{path} says that the key of {name} is from a ceremony, and nothing shows it without its phase-1 "
+                f"file: {phase1.origin}, 2^{phase1.power}, BLAKE2b {phase1.blake2b[:16]}...; give that with --ptau"
+            )
+        if file_digest(circuits[name].r1cs) != transcript.circuits[name].r1cs:
+            raise InvalidArtifactError(f"{path} has other constraints of {name} than its ceremony", path=path)
+    toolchain = Toolchain.install(store.home, progress)
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Workbench.make([circuits[name].spec for name in claimed], toolchain, store, Path(folder), progress)
+        # A digest covers all of a transcript: equal ones are one ceremony.
+        for digest, transcript in {found.last_digest: found for found in claimed.values()}.items():
+            zkeys = {name: circuits[name].zkey for name, found in claimed.items() if found.last_digest == digest}
+            verify_keys(transcript, zkeys, given[transcript.phase1.blake2b], bench, progress=progress)
 
 
 def _require_bounds(entries: Sequence[zipfile.ZipInfo], path: Path) -> None:

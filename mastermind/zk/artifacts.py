@@ -30,9 +30,10 @@ from typing import Any
 
 from filelock import FileLock
 
-from mastermind.errors import InvalidArtifactError, InvalidInputError, WrongKeySetError
+from mastermind.errors import InvalidArtifactError, InvalidInputError, RejectedCeremonyError, WrongKeySetError
 from mastermind.zk.circuit import CircuitSpec
 from mastermind.zk.compile import OPTIONS, compile_circuit
+from mastermind.zk.contributions import TRANSCRIPT, CeremonyTranscript, Phase1Record
 from mastermind.zk.evidence import VerifyingKey, canonical_json, key_set_id, parse_json
 from mastermind.zk.phase1 import Phase1, development_phase1
 from mastermind.zk.progress import Progress, silent
@@ -40,7 +41,7 @@ from mastermind.zk.r1cs import R1cs
 from mastermind.zk.render import RenderedCircuit, own_digests, render
 from mastermind.zk.setup import make_keys
 from mastermind.zk.tools import CIRCOM_VERSION, Toolchain
-from mastermind.zk.zkey import ZkeyHeader
+from mastermind.zk.zkey import Contribution, ZkeyHeader
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -94,6 +95,11 @@ class BuiltCircuit:
         """`development` or `ceremony`: how far its trusted setup can be trusted."""
         return str(self.manifest["setup"]["status"])
 
+    @property
+    def ceremony(self) -> CeremonyTranscript | None:
+        """The transcript of the ceremony that its keys come from; None when they were made by a build."""
+        return CeremonyTranscript.read(self.folder / TRANSCRIPT) if TRANSCRIPT in self.manifest["files"] else None
+
     @classmethod
     def load(cls, folder: Path, spec: CircuitSpec) -> BuiltCircuit:
         """Load an artifact and check every file of it.
@@ -109,8 +115,10 @@ class BuiltCircuit:
             if name not in manifest["files"]:
                 raise InvalidArtifactError(f"the manifest in {folder} does not list {name}", path=folder / MANIFEST)
         key = VerifyingKey.read(folder / VERIFYING_KEY)
-        if not ZkeyHeader.read(folder / f"{spec.name}.zkey").matches(key):
+        header = ZkeyHeader.read(folder / f"{spec.name}.zkey")
+        if not header.matches(key):
             raise InvalidArtifactError(f"the keys in {folder} do not belong together", path=folder)
+        _require_ceremony(folder, spec.name, manifest, header)
         return cls(spec, folder, digest, manifest, key)
 
     def require_current(self) -> None:
@@ -159,6 +167,17 @@ class KeySet:
         """`ceremony` when that is the status of every circuit, else `development`."""
         statuses = {circuit.status for circuit in self.circuits.values()}
         return "ceremony" if statuses == {"ceremony"} else "development"
+
+    @property
+    def sole_contributors(self) -> frozenset[str]:
+        """The ids of those who alone have contributed to the key of some circuit, as far as they have given one."""
+        found: set[str] = set()
+        for circuit in self.circuits.values():
+            transcript = circuit.ceremony
+            ids = set() if transcript is None else {made.id for made in transcript.people}
+            if len(ids) == 1:
+                found |= {identifier for identifier in ids if identifier is not None}
+        return frozenset(found)
 
     def __getitem__(self, name: str) -> BuiltCircuit:
         return self.circuits[name]
@@ -226,6 +245,14 @@ class ArtifactStore:
                 return built
         return None
 
+    def find_build(self, spec: CircuitSpec, recipe: str) -> BuiltCircuit | None:
+        """Find what a build has made on this machine by a recipe; what was imported does not count."""
+        for index in sorted((self.home / "recipes").glob(f"{recipe}-*.json")):
+            found = self._usable(self._indexed(index), spec, recipe)
+            if found is not None:
+                return found
+        return None
+
     def build_key_set(
         self,
         name: str,
@@ -263,7 +290,7 @@ class ArtifactStore:
         for folder, name in (("known", key_set.id), ("key_sets", key_set.name)):
             path = self._folder(folder) / f"{name}.json"
             if _read_record(path) != record:
-                self._write(path, record)
+                _write(path, record)
 
     def add(self, folder: Path, spec: CircuitSpec) -> BuiltCircuit:
         """Move a complete artifact from elsewhere into the store, after checking all of it.
@@ -299,7 +326,7 @@ class ArtifactStore:
         progress: Progress,
     ) -> BuiltCircuit:
         rendered = render(spec, toolchain.modules / "circomlib" / "circuits")
-        recipe = _recipe(rendered, toolchain)
+        recipe = recipe_of(rendered, toolchain)
         origin = "development" if phase1 is None else phase1.digest
         index = self._folder("recipes") / f"{recipe}-{origin[:32]}.json"
         with FileLock(self._folder("locks") / f"{recipe}.lock"):
@@ -313,20 +340,19 @@ class ArtifactStore:
                 shutil.rmtree(leftover, ignore_errors=True)
             temporary = Path(tempfile.mkdtemp(prefix=f"{recipe}-", dir=self._folder("tmp")))
             try:
-                made = self._make(spec, rendered, recipe, toolchain, temporary, phase1, progress)
+                made = self._make(spec, rendered, toolchain, temporary, phase1, progress)
                 progress(f"{spec.name}: proving and verifying once")
                 self_test(made)
                 built = self.add(temporary, spec)
             finally:
                 shutil.rmtree(temporary, ignore_errors=True)
-            self._write(index, {"format": FORMAT, "artifact": built.digest})
+            _write(index, {"format": FORMAT, "artifact": built.digest})
         return built
 
     def _make(
         self,
         spec: CircuitSpec,
         rendered: RenderedCircuit,
-        recipe: str,
         toolchain: Toolchain,
         folder: Path,
         phase1: Phase1 | None,
@@ -338,45 +364,9 @@ class ArtifactStore:
         if phase1 is None:
             phase1 = development_phase1(r1cs.domain_power, toolchain, self.home, progress)
         keys = make_keys(compiled, r1cs.domain_power, phase1, toolchain, folder, progress)
-        rendered.write(folder / "source")
-        manifest = {
-            "format": FORMAT,
-            "circuit": spec.name,
-            "parameters": dict(spec.parameters),
-            "public": list(spec.public_labels),
-            "recipe": recipe,
-            "sources": rendered.digests,
-            "constraints": len(r1cs.constraints),
-            "wires": r1cs.wire_count,
-            "domain_power": r1cs.domain_power,
-            "tools": {
-                "circom": CIRCOM_VERSION,
-                "compiler": "circom" if len(toolchain.circom) == 1 else f"circom2 {toolchain.version('circom2')}",
-                "options": list(OPTIONS),
-                "circomlib": toolchain.version("circomlib"),
-                "snarkjs": toolchain.version("snarkjs"),
-            },
-            "setup": {
-                # One contributor, whatever the phase 1: nobody else can know that delta was forgotten.
-                "status": "development",
-                "phase1": {"origin": phase1.origin, "power": phase1.power, "blake2b": phase1.digest},
-                "contributions": [
-                    {
-                        "name": contribution.name,
-                        "digest": contribution.digest,
-                        "beacon": contribution.beacon,
-                        "beacon_iterations_power": contribution.beacon_iterations_power,
-                    }
-                    for contribution in keys.header.contributions
-                ],
-            },
-            "files": {
-                path.relative_to(folder).as_posix(): _sha256(path)
-                for path in sorted(folder.rglob("*"))
-                if path.is_file()
-            },
-        }
-        self._write(folder / MANIFEST, manifest)
+        # One contributor, whatever the phase 1: nobody else can know that delta was forgotten.
+        setup = setup_json("development", phase1, keys.header.contributions)
+        write_artifact(spec, rendered, toolchain, folder, setup)
         return BuiltCircuit.load(folder, spec)
 
     def _usable(self, digest: str | None, spec: CircuitSpec, recipe: str) -> BuiltCircuit | None:
@@ -398,12 +388,59 @@ class ArtifactStore:
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
-    def _write(self, path: Path, content: Mapping[str, Any]) -> None:
-        """Write JSON in one step: readers see the old file or the new one."""
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".", delete=False, encoding="utf-8") as file:
-            json.dump(content, file, indent=1, sort_keys=True)
-        Path(file.name).chmod(0o644)
-        Path(file.name).replace(path)
+
+def setup_json(status: str, phase1: Phase1 | Phase1Record, contributions: Sequence[Contribution]) -> dict[str, Any]:
+    """What a manifest says about the trusted setup."""
+    digest = phase1.digest if isinstance(phase1, Phase1) else phase1.blake2b
+    return {
+        "status": status,
+        "phase1": {"origin": phase1.origin, "power": phase1.power, "blake2b": digest},
+        "contributions": [
+            {
+                "name": contribution.name,
+                "digest": contribution.digest,
+                "beacon": contribution.beacon,
+                "beacon_iterations_power": contribution.beacon_iterations_power,
+            }
+            for contribution in contributions
+        ],
+    }
+
+
+def write_artifact(
+    spec: CircuitSpec, rendered: RenderedCircuit, toolchain: Toolchain, folder: Path, setup: Mapping[str, Any]
+) -> None:
+    """Complete a folder of compiled circuit and keys: add the source, and the manifest over all that is there."""
+    rendered.write(folder / "source")
+    r1cs = R1cs.read(folder / f"{spec.name}.r1cs")
+    manifest = {
+        "format": FORMAT,
+        "circuit": spec.name,
+        "parameters": dict(spec.parameters),
+        "public": list(spec.public_labels),
+        "recipe": recipe_of(rendered, toolchain),
+        "sources": rendered.digests,
+        "constraints": len(r1cs.constraints),
+        "wires": r1cs.wire_count,
+        "domain_power": r1cs.domain_power,
+        "tools": tool_versions(toolchain),
+        "setup": dict(setup),
+        "files": {
+            path.relative_to(folder).as_posix(): _sha256(path) for path in sorted(folder.rglob("*")) if path.is_file()
+        },
+    }
+    _write(folder / MANIFEST, manifest)
+
+
+def tool_versions(toolchain: Toolchain) -> dict[str, Any]:
+    """What circuits are compiled and keys are made with."""
+    return {
+        "circom": CIRCOM_VERSION,
+        "compiler": "circom" if len(toolchain.circom) == 1 else f"circom2 {toolchain.version('circom2')}",
+        "options": list(OPTIONS),
+        "circomlib": toolchain.version("circomlib"),
+        "snarkjs": toolchain.version("snarkjs"),
+    }
 
 
 def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
@@ -451,7 +488,8 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
     return manifest, hashlib.sha256(data).hexdigest()
 
 
-def _recipe(rendered: RenderedCircuit, toolchain: Toolchain) -> str:
+def recipe_of(rendered: RenderedCircuit, toolchain: Toolchain) -> str:
+    """The digest of all that decides a circuit's constraints and the form of its keys."""
     recipe = {
         "format": FORMAT,
         "circuit": rendered.name,
@@ -461,6 +499,28 @@ def _recipe(rendered: RenderedCircuit, toolchain: Toolchain) -> str:
         "snarkjs": toolchain.version("snarkjs"),
     }
     return hashlib.sha256(canonical_json(recipe)).hexdigest()
+
+
+def _require_ceremony(folder: Path, circuit: str, manifest: Mapping[str, Any], header: ZkeyHeader) -> None:
+    """Check that a circuit has the transcript of its ceremony if it says it is from one, and that they agree.
+
+    Raises:
+        InvalidArtifactError: not so.
+    """
+    if TRANSCRIPT not in manifest["files"]:
+        if manifest["setup"]["status"] == "ceremony":
+            raise InvalidArtifactError(f"the keys in {folder} have no transcript of a ceremony", path=folder / MANIFEST)
+        return
+    try:
+        transcript = CeremonyTranscript.read(folder / TRANSCRIPT)
+        if circuit not in transcript.circuits:
+            raise InvalidArtifactError(f"{circuit} has no part in the ceremony in {folder}", path=folder)
+        transcript.require_contributions(circuit, header.contributions)
+    except RejectedCeremonyError as error:
+        raise InvalidArtifactError(f"the keys in {folder} are not of their ceremony: {error}", path=folder) from error
+    expected = setup_json(transcript.status, transcript.phase1, header.contributions)
+    if manifest["setup"] != expected or manifest["sources"] != transcript.circuits[circuit].sources:
+        raise InvalidArtifactError(f"the manifest in {folder} tells of another ceremony", path=folder / MANIFEST)
 
 
 def _read_record(path: Path) -> dict[str, Any] | None:
@@ -477,6 +537,14 @@ def _circuits(record: dict[str, Any] | None) -> dict[str, str] | None:
         return None if record is None else {str(name): str(digest) for name, digest in record["circuits"].items()}
     except (KeyError, AttributeError):
         return None
+
+
+def _write(path: Path, content: Mapping[str, Any]) -> None:
+    """Write JSON in one step: readers see the old file or the new one."""
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=".", delete=False, encoding="utf-8") as file:
+        json.dump(content, file, indent=1, sort_keys=True)
+    Path(file.name).chmod(0o644)
+    Path(file.name).replace(path)
 
 
 def _sha256(path: Path) -> str:

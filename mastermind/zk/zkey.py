@@ -15,10 +15,11 @@ from mastermind.errors import InsecureKeyError, InvalidArtifactError
 from mastermind.field import COORDINATE_MODULUS as Q
 from mastermind.field import MODULUS
 from mastermind.zk.binfile import SectionedFile
-from mastermind.zk.curve import G1Point, G2Point
+from mastermind.zk.curve import G1Point, G2Point, on_curve, on_twist
 from mastermind.zk.evidence import VerifyingKey, require_contribution
 
 _GROTH16 = 1
+_PERSON, _BEACON = 0, 1
 _CONTRIBUTION_BYTES = 64 * 3 + 128 + 64
 _MAX_CONTRIBUTIONS = 10_000
 _INVERSE_R = pow(1 << 256, -1, Q)
@@ -33,12 +34,14 @@ class Contribution:
         digest: BLAKE2b-512 of its public key, the "contribution hash" snarkjs shows, in hex.
         beacon: the public random value of a beacon, in hex; None for a person's contribution.
         beacon_iterations_power: the beacon was hashed 2^this times.
+        on_curves: whether the points of its public key are on their curves; else it shows nothing.
     """
 
     name: str
     digest: str
     beacon: str | None = None
     beacon_iterations_power: int | None = None
+    on_curves: bool = True
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ class ZkeyHeader:
 
         Raises:
             InvalidArtifactError: not a Groth16 zkey over BN254, or damaged.
-            InsecureKeyError: phase 2 has no contribution, or left delta where it was.
+            InsecureKeyError: phase 2 has no contribution but beacons, or left delta where it was.
         """
         file = SectionedFile.open(path, b"zkey")
         if file.read(1, limit_bytes=64) != struct.pack("<I", _GROTH16):
@@ -82,8 +85,14 @@ class ZkeyHeader:
             contributions=_contributions(file),
         )
         require_contribution(header.gamma, header.delta)
+        if not all(contribution.on_curves for contribution in header.contributions):
+            raise InvalidArtifactError(f"{path.name} has a contribution with a point off its curve", path=path)
         if not header.contributions:
             raise InsecureKeyError(f"{path.name} has 0 contributions to phase 2", field="contributions")
+        if all(contribution.beacon is not None for contribution in header.contributions):
+            raise InsecureKeyError(
+                f"{path.name} has no contribution to phase 2 but beacons, which everybody knows", field="contributions"
+            )
         return header
 
     def matches(self, key: VerifyingKey) -> bool:
@@ -95,6 +104,15 @@ class ZkeyHeader:
             key.delta,
             key.public_count,
         )
+
+
+def read_contributions(path: Path) -> tuple[Contribution, ...]:
+    """Read who has contributed to a key; nobody to an initial one, which `ZkeyHeader.read` refuses.
+
+    Raises:
+        InvalidArtifactError: not a zkey, or the list is damaged.
+    """
+    return _contributions(SectionedFile.open(path, b"zkey"))
 
 
 def _contributions(file: SectionedFile) -> tuple[Contribution, ...]:
@@ -109,13 +127,18 @@ def _contributions(file: SectionedFile) -> tuple[Contribution, ...]:
         for _ in range(count):
             body = data[position : position + _CONTRIBUTION_BYTES]
             position += _CONTRIBUTION_BYTES
-            _, parameter_bytes = struct.unpack_from("<II", data, position)
+            kind, parameter_bytes = struct.unpack_from("<II", data, position)
             position += 8
             parameters = data[position : position + parameter_bytes]
             if len(parameters) != parameter_bytes:
                 raise damaged
             position += parameter_bytes
-            found.append(_contribution(body, parameters))
+            contribution = _contribution(body, parameters)
+            # snarkjs computes a beacon again only for the kind that is one: parameters alone are somebody's word.
+            given = {contribution.beacon is not None, contribution.beacon_iterations_power is not None}
+            if kind not in (_PERSON, _BEACON) or given != {kind == _BEACON}:
+                raise damaged
+            found.append(contribution)
     except (struct.error, IndexError) as error:
         raise damaged from error
     if position != len(data):
@@ -146,7 +169,11 @@ def _contribution(body: bytes, parameters: bytes) -> Contribution:
             elif kind == 3:
                 beacon = text.hex()
             at += 2 + value
-    return Contribution(name, digest.hexdigest(), beacon, iterations)
+    return Contribution(name, digest.hexdigest(), beacon, iterations, _on_curves(body))
+
+
+def _on_curves(body: bytes) -> bool:
+    return all(on_curve(_g1(body, at)) for at in (0, 64, 128)) and on_twist(_g2(body, 192))
 
 
 def _coordinate(data: bytes, at: int) -> int:

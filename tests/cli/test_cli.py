@@ -352,6 +352,7 @@ def test_prove_and_verify_print_json(proved: Path, tmp_path: Path) -> None:
     done = mastermind("prove", "give_clue", "--inputs", proved / "inputs.json", "--out", tmp_path / "out", "--json")
     inputs = json.loads((proved / "inputs.json").read_bytes())
     assert done.json["prover"] == "native"
+    assert done.json["keys"] == "development"
     assert done.json["public"] == {name: inputs[name] for name in done.json["public"]}
     for secret in ("salt", "key"):
         assert inputs[secret] not in done.out + done.err

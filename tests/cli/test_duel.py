@@ -68,6 +68,7 @@ def test_inp_5_mistyped_lines_use_no_turn(environment: dict[str, str]) -> None:
     assert completed.returncode == 0, completed.stderr
     view = json.loads(completed.stdout)
     assert view["own_code"] == [5, 4, 3]
+    assert view["keys"] == "development"
     assert all(guess == [0, 0, 0] for guess in view["boards"][0]["guesses"])
     assert "Traceback" not in completed.stderr
 

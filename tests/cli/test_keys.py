@@ -553,6 +553,7 @@ def test_export_and_import_name_the_same_id(store: ArtifactStore, hit_and_blow: 
     assert json.loads(result.stdout) == {
         "file": str(keys),
         "key_set_id": hit_and_blow.id,
+        "keys": "development",
         "bytes": keys.stat().st_size,
     }
     result = command("keys", "import", "--json", keys, home=there)

@@ -71,6 +71,7 @@ def test_init_makes_a_referee_that_can_be_loaded(tmp_path: Path, store: Artifact
     folder = tmp_path / "r"
     answer = accepted("referee", "init", "--folder", folder, "--home", store.home)
     assert answer["key_sets"] == {"4x8u7": hit_and_blow.id}
+    assert answer["keys"] == {"4x8u7": "development"}
     settings = Settings.read(folder)
     assert settings.key_sets == {"4x8u7": hit_and_blow.id}
     assert str(PlayerKey.read(folder / KEY_FILE).id) == answer["referee_id"]
@@ -151,7 +152,8 @@ def test_forfeit(
     argv = ["referee", "forfeit", str(solved_game.game)[:12], "--referee", http.base_url, "--winner", "breaker"]
     assert run(*argv, "--folder", other, "--home", store.home).exit_code == 1
     answer = accepted(*argv, "--folder", tmp_path, "--home", store.home)
-    assert answer == {"game": str(solved_game.game), "winner": "breaker", "amount": 2 * REWARD}
+    expected = {"game": str(solved_game.game), "winner": "breaker", "keys": "development", "amount": 2 * REWARD}
+    assert answer == expected
     assert run(*argv, "--folder", tmp_path, "--home", store.home).exit_code == 1
 
 

@@ -379,6 +379,28 @@ def test_development_keys_need_leave(world: World, database: str, solved_game: P
 
 
 @on_sqlite
+@pytest.mark.parametrize("player", ["master", "breaker"])
+def test_set_6_nobody_stakes_on_keys_that_they_alone_have_made(
+    world: World, database: str, solved_game: PlayedGame, player: str
+) -> None:
+    """Whatever the leave for development keys: among friends, the maker of the keys is one of them."""
+    referee = world.referee(database)
+    (keys,) = referee.key_sets.values()
+
+    def made_by(*ids: int) -> None:
+        referee.key_sets[keys.id] = replace(keys, sole_contributors=frozenset(ids))
+
+    opening, joining = solved_game.requests[:2]
+    if player == "breaker":
+        send(referee, solved_game, opening)
+    made_by(solved_game.master.id if player == "master" else solved_game.breaker.id)
+    first = opening if player == "master" else joining
+    refused(referee, solved_game, first, ProofRejectedError, "sole_contributor")
+    made_by(world.referee_key.id)
+    send(referee, solved_game, first)
+
+
+@on_sqlite
 def test_keys_that_are_not_pinned(world: World, database: str, solved_game: PlayedGame, clock: FakeClock) -> None:
     send(world.referee(database), solved_game, *solved_game.requests[:2])
     without = Referee(world.storage(database), {}, NativeVerifier(), Terms(WELCOME, allow_development_keys=True), clock)

@@ -275,6 +275,29 @@ def test_a_damaged_list_of_contributions_is_refused(tiny: BuiltCircuit, tmp_path
     assert refusal.value.path == tmp_path / "bad.zkey"
 
 
+def test_set_5_a_beacon_alone_is_no_contribution(tiny_initial: Initial, toolchain: Toolchain, tmp_path: Path) -> None:
+    """Delta has moved, by a factor that everybody can compute."""
+    zkey = tmp_path / "beacon.zkey"
+    snarkjs(toolchain, "zkey", "beacon", tiny_initial.zkey, zkey, "0badcafe", "10")
+    with pytest.raises(InsecureKeyError) as refusal:
+        ZkeyHeader.read(zkey)
+    assert refusal.value.field == "contributions"
+
+
+def test_a_beacon_that_nothing_checks_is_refused(
+    tiny: BuiltCircuit, phase1: Phase1, toolchain: Toolchain, tmp_path: Path
+) -> None:
+    """A person's contribution that carries a beacon's value: snarkjs shows the value and never computes it."""
+    listed = SectionedFile.open(tiny.zkey, b"zkey").read(10)
+    kind = listed.rindex(struct.pack("<II", 1, 2 + 2 + 32))  # a beacon, and the bytes of its exponent and its value
+    assert kind > 68 + 384
+    person = listed[:kind] + struct.pack("<I", 0) + listed[kind + 4 :]
+    zkey = with_contributions(tiny.zkey, person, tmp_path / "person.zkey")
+    assert "ZKey Ok!" in snarkjs(toolchain, "zkey", "verify", tiny.r1cs, phase1.path, zkey).stdout
+    with pytest.raises(InvalidArtifactError):
+        ZkeyHeader.read(zkey)
+
+
 # SET-6: one contributor, said so.
 
 

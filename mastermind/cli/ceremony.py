@@ -1,0 +1,318 @@
+"""`mastermind ceremony`: several people make the keys, so that nobody has to believe one of them."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mastermind.cli.options import READABLE_FILE, rules_option, specs_of
+from mastermind.cli.output import EXIT_CODES, ProgressLine, command_errors, json_option, print_json, store_option
+from mastermind.cli.proofs import CIRCUIT_NAMES
+from mastermind.errors import InvalidInputError
+from mastermind.game.circuits import specs
+from mastermind.rules import Rules
+from mastermind.zk import ceremony as work
+from mastermind.zk.artifacts import ArtifactStore
+from mastermind.zk.circuit import CircuitSpec
+from mastermind.zk.contributions import CEREMONY_PEOPLE, CeremonyTranscript, check_beacon
+from mastermind.zk.phase1 import development_phase1, open_phase1
+from mastermind.zk.progress import Progress
+from mastermind.zk.prove import self_test
+from mastermind.zk.tools import Toolchain
+
+folder_argument = click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, exists=True, file_okay=False))
+out_option = click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="New folder for the ceremony; an existing one is never changed.",
+)
+ptau_option = click.option("--ptau", type=READABLE_FILE, help="The phase-1 file, when it is not in the folder.")
+
+
+@click.group()
+def ceremony() -> None:
+    """Make keys together: one participant who forgets the secret is enough for all.
+
+    One starts, each participant contributes on a machine of their own and hands the new folder on, a public random
+    value ends it, and everybody can verify all of it. docs/run-a-ceremony.md tells it step by step.
+
+    \b
+    Examples:
+      mastermind ceremony start --ptau powersOfTau28_hez_final_11.ptau --out round-0
+      mastermind ceremony contribute round-0 --name Ada --out round-1
+      mastermind ceremony verify round-1
+      mastermind ceremony beacon round-1 --beacon HEX --iterations-exp 10 --source "..." --out final
+      mastermind ceremony finish final
+    """
+
+
+@ceremony.command(epilog=EXIT_CODES)
+@rules_option
+@click.option(
+    "--circuit",
+    "circuit_names",
+    type=click.Choice(CIRCUIT_NAMES),
+    multiple=True,
+    help="Only this circuit; may be given several times. [default: all]",
+)
+@click.option("--ptau", type=READABLE_FILE, help="The public phase-1 file.")
+@click.option("--accept-private-ptau", is_flag=True, help="Take a phase-1 file that is not a published Hermez one.")
+@click.option("--development-phase1", "is_trial", is_flag=True, help="Make a phase 1 here: for trying this out.")
+@out_option
+@json_option
+@store_option
+@command_errors
+def start(
+    rules: Rules,
+    circuit_names: tuple[str, ...],
+    ptau: Path | None,
+    accept_private_ptau: bool,
+    is_trial: bool,
+    out: Path,
+    as_json: bool,
+    store: ArtifactStore,
+) -> None:
+    """Start a ceremony: the initial keys, to which nobody has contributed yet.
+
+    With another phase 1 than the public one, its maker can prove anything whoever contributes: the ceremony says so,
+    and its keys stay development keys.
+
+    \b
+    Examples:
+      mastermind ceremony start --rules classic --ptau powersOfTau28_hez_final_11.ptau --out round-0
+      mastermind ceremony start --circuit authorise --development-phase1 --out trial-0
+    """
+    if (ptau is None) != is_trial:
+        raise InvalidInputError("give a public phase-1 file with --ptau, or --development-phase1 to try this out")
+    progress = ProgressLine(quiet=as_json)
+    chosen = [spec for spec in specs(rules) if not circuit_names or spec.name in circuit_names]
+    with _workbench(chosen, store, progress) as bench:
+        if ptau is None:
+            phase1 = development_phase1(bench.domain_power, bench.toolchain, store.home, progress)
+        else:
+            phase1 = open_phase1(ptau.absolute(), accept_private=accept_private_ptau)
+        transcript = work.start(rules.spelling, bench, phase1, out, progress)
+    _show_step(out, transcript, as_json)
+
+
+@ceremony.command(epilog=EXIT_CODES)
+@folder_argument
+@click.option("--name", required=True, help="What you go by; everybody will see it.")
+@click.option(
+    "--player-id", help="Your public player id: a referee then takes no game of yours on keys of yours alone."
+)
+@out_option
+@ptau_option
+@json_option
+@store_option
+@command_errors
+def contribute(
+    folder: Path, name: str, player_id: str | None, out: Path, ptau: Path | None, as_json: bool, store: ArtifactStore
+) -> None:
+    """Verify the ceremony in DIR and contribute to every key of it.
+
+    The secret is drawn from the system's randomness, never written to a disk, and gone when the command ends. Publish
+    the digest that is printed, and hand the new folder on.
+
+    \b
+    Examples:
+      mastermind ceremony contribute round-0 --name Ada --out round-1
+      mastermind ceremony contribute round-1 --name Zoe --player-id 1234 --out round-2
+    """
+    progress = ProgressLine(quiet=as_json)
+    with _workbench(_specs_of(folder), store, progress) as bench:
+        transcript = work.contribute(folder, out, bench, name, player_id, ptau, progress)
+    _show_step(out, transcript, as_json)
+
+
+@ceremony.command(epilog=EXIT_CODES)
+@folder_argument
+@click.option(
+    "--published",
+    "published",
+    metavar="DIGEST",
+    multiple=True,
+    help="A digest that a participant has published; refuse a ceremony without it. May be given several times.",
+)
+@ptau_option
+@json_option
+@store_option
+@command_errors
+def verify(folder: Path, published: tuple[str, ...], ptau: Path | None, as_json: bool, store: ArtifactStore) -> None:
+    """Verify the ceremony in DIR from the source of its circuits and its phase 1 up to its present keys.
+
+    What it cannot see is that somebody has left out the latest contributions, or told other times and ids: compare the
+    digests with those that the participants have published, or give them with --published.
+
+    \b
+    Examples:
+      mastermind ceremony verify round-3
+      mastermind ceremony verify final --published 4f98523e... --published 0b7f638b...
+    """
+    progress = ProgressLine(quiet=as_json)
+    transcript = work.read_transcript(folder)
+    for digest in published:
+        transcript.require_published(digest)
+    with _workbench(_specs_of(folder), store, progress) as bench:
+        work.verify(folder, bench, ptau, progress)
+    if as_json:
+        print_json({"accepted": True, **_transcript_json(transcript)})
+        return
+    click.echo(f"accepted: {_summary(transcript)}")
+    for number, made in enumerate(transcript.contributions, 1):
+        click.echo(f"  {number:>3}  {made.digest}  {made.who}")
+
+
+@ceremony.command(epilog=EXIT_CODES)
+@folder_argument
+@click.option("--beacon", "value", metavar="HEX", required=True, help="The public random value.")
+@click.option("--iterations-exp", "power", type=int, default=10, show_default=True, help="It is hashed 2^this times.")
+@click.option("--source", required=True, help="Where anyone can look the value up.")
+@out_option
+@ptau_option
+@json_option
+@store_option
+@command_errors
+def beacon(
+    folder: Path, value: str, power: int, source: str, out: Path, ptau: Path | None, as_json: bool, store: ArtifactStore
+) -> None:
+    """End the contributions to the ceremony in DIR with a public random value.
+
+    Announce which value it will be before anyone can know it, such as a block or a draw of a day to come.
+
+    \b
+    Example:
+      mastermind ceremony beacon round-3 --beacon 0123456789abcdef0123456789abcdef --iterations-exp 10
+          --source "drand mainnet, round 1234567" --out final
+    """
+    checked = check_beacon(value, power, source)
+    progress = ProgressLine(quiet=as_json)
+    with _workbench(_specs_of(folder), store, progress) as bench:
+        transcript = work.end(folder, out, bench, checked, ptau, progress)
+    _show_step(out, transcript, as_json)
+
+
+@ceremony.command(epilog=EXIT_CODES)
+@folder_argument
+@ptau_option
+@json_option
+@store_option
+@command_errors
+def finish(folder: Path, ptau: Path | None, as_json: bool, store: ArtifactStore) -> None:
+    """Verify the ended ceremony in DIR once more and use its keys. Every participant can do this alike.
+
+    Circuits that have no part in it keep the keys in use. The keys of a ceremony are called so when their phase 1 is
+    the public one and two or more people have contributed; others stay development keys.
+
+    \b
+    Example:
+      mastermind ceremony finish final
+    """
+    progress = ProgressLine(quiet=as_json)
+    transcript = work.read_transcript(folder)
+    others = [spec for spec in specs_of(transcript.name) if spec.name not in transcript.circuits]
+    with _workbench(_specs_of(folder), store, progress) as bench:
+        key_set = work.finish(folder, bench, store, self_test, ptau, others, progress)
+    if as_json:
+        print_json({"key_set_id": key_set.id, "keys": key_set.status, **_transcript_json(transcript)})
+        return
+    for line in report_lines(transcript):
+        click.echo(line)
+    click.echo(f"\n{Rules.parse(key_set.name).name}: key set {key_set.id} is now in use ({key_set.status} keys)")
+
+
+@ceremony.command(epilog=EXIT_CODES)
+@folder_argument
+@json_option
+@command_errors
+def report(folder: Path, as_json: bool) -> None:
+    """Tell people what the transcript in DIR says, without a look at the keys: `verify` does that.
+
+    \b
+    Example:
+      mastermind ceremony report final
+    """
+    transcript = work.read_transcript(folder)
+    if as_json:
+        print_json(_transcript_json(transcript))
+        return
+    for line in report_lines(transcript):
+        click.echo(line)
+
+
+def report_lines(transcript: CeremonyTranscript) -> Iterator[str]:
+    """The report of a ceremony for people: who, when, the digests, what to check, what has to be trusted."""
+    rules = Rules.parse(transcript.name)
+    phase1 = transcript.phase1
+    yield f"Ceremony for {rules.name} ({rules.spelling}): {', '.join(transcript.circuits)}"
+    yield f"started  {transcript.started}, digest {transcript.digest}"
+    yield f"phase 1  {phase1.origin}, 2^{phase1.power}, BLAKE2b {phase1.blake2b}"
+    for number, made in enumerate(transcript.contributions, 1):
+        yield ""
+        if made.beacon is None:
+            yield f"{number:>3}  {made.name}, {made.time}" + (f", player {made.id}" if made.id else "")
+        else:
+            yield f"{number:>3}  the beacon {made.beacon.value}, {made.time}"
+            yield f"     hashed 2^{made.beacon.iterations_power} times; from {made.beacon.source}"
+        yield f"     to publish    {made.digest}"
+        for circuit, change in made.circuits.items():
+            yield f"     {circuit:<14}{change.hash}"
+    yield ""
+    yield f"The keys are {transcript.status} keys: {_why(transcript)}."
+    yield ""
+    yield "Each participant checks:"
+    yield "  - `mastermind ceremony verify` accepts the final folder;"
+    yield "  - the digest that they published is beside their name, and the others' beside theirs;"
+    yield "  - the beacon is the value that was announced, and could not be known before the last contribution."
+    yield "What has to be trusted: that one of these people is real and kept no copy of the secret (one is enough, and"
+    yield "who took part can be sure of one); the circuits themselves; and for phase 1 one of its own contributors."
+
+
+def _why(transcript: CeremonyTranscript) -> str:
+    if transcript.phase1.origin != "hermez":
+        return "their phase 1 is not the public one, and its maker can prove anything"
+    if not transcript.ended:
+        return "no beacon has ended the contributions"
+    if transcript.status != "ceremony":
+        return f"fewer than {CEREMONY_PEOPLE} people have contributed, so that one has to be believed"
+    return "all contributors together could prove anything, all but one cannot"
+
+
+def _summary(transcript: CeremonyTranscript) -> str:
+    people = len(transcript.people)
+    end = "a beacon has ended it" if transcript.ended else "not ended"
+    return (
+        f"{people} contribution{'' if people == 1 else 's'} to {', '.join(transcript.circuits)}, {end}; "
+        f"phase 1 {transcript.phase1.origin}, {transcript.status} keys"
+    )
+
+
+def _show_step(out: Path, transcript: CeremonyTranscript, as_json: bool) -> None:
+    if as_json:
+        print_json({"folder": str(out), **_transcript_json(transcript)})
+        return
+    click.echo(f"{out}: {_summary(transcript)}")
+    click.echo(f"publish  {transcript.last_digest}")
+
+
+def _transcript_json(transcript: CeremonyTranscript) -> dict[str, Any]:
+    return {"status": transcript.status, "publish": transcript.last_digest, "transcript": transcript.to_json()}
+
+
+def _specs_of(folder: Path) -> Sequence[CircuitSpec]:
+    """The circuits of a ceremony, as they are on this machine."""
+    transcript = work.read_transcript(folder)
+    return [spec for spec in specs_of(transcript.name) if spec.name in transcript.circuits]
+
+
+@contextmanager
+def _workbench(chosen: Sequence[CircuitSpec], store: ArtifactStore, progress: Progress) -> Iterator[work.Workbench]:
+    toolchain = Toolchain.install(store.home, progress)
+    with tempfile.TemporaryDirectory() as folder:
+        yield work.Workbench.make(chosen, toolchain, store, Path(folder), progress)

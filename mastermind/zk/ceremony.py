@@ -1,0 +1,474 @@
+"""A ceremony: phase 2 of the trusted setup by several people, each on a machine of their own.
+
+    folder/
+      ceremony.json     the transcript (`mastermind.zk.contributions`)
+      phase1.ptau       the phase-1 file; may be left out and given again, it is known by its digest
+      <circuit>.zkey    the key of each circuit as the latest contribution left it
+
+The folder travels from one to the next, and nobody believes what is in it: circuits are compiled here from their
+source, the initial keys are made from them and the phase-1 file again, and every contribution is verified from there,
+before anything is added. A folder is never changed; every step writes a new one. One participant whose secret is
+forgotten is enough for the keys to be safe.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from mastermind.errors import InvalidArtifactError, InvalidInputError, RejectedCeremonyError, SetupError
+from mastermind.zk.artifacts import (
+    VERIFYING_KEY,
+    ArtifactStore,
+    BuiltCircuit,
+    KeySet,
+    SelfTest,
+    recipe_of,
+    setup_json,
+    tool_versions,
+    write_artifact,
+)
+from mastermind.zk.circuit import CircuitSpec
+from mastermind.zk.compile import CompiledCircuit, compile_circuit
+from mastermind.zk.contributions import (
+    TRANSCRIPT,
+    Beacon,
+    CeremonyCircuit,
+    CeremonyTranscript,
+    KeyChange,
+    Phase1Record,
+    check_id,
+    check_name,
+    folded,
+)
+from mastermind.zk.phase1 import HERMEZ_DIGESTS, Phase1, file_digest, read_power
+from mastermind.zk.progress import Progress, silent
+from mastermind.zk.r1cs import R1cs
+from mastermind.zk.render import RenderedCircuit, render
+from mastermind.zk.tools import Toolchain, run
+from mastermind.zk.zkey import read_contributions
+
+PHASE1 = "phase1.ptau"
+TIMEOUT_S = 4 * 3600.0
+
+#: A step of `ceremony.mjs`.
+Step = dict[str, str | int]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A circuit compiled here from its source."""
+
+    spec: CircuitSpec
+    rendered: RenderedCircuit
+    compiled: CompiledCircuit
+
+    @property
+    def r1cs_digest(self) -> str:
+        """BLAKE2b-512 of the constraints."""
+        return file_digest(self.compiled.r1cs)
+
+
+@dataclass(frozen=True)
+class Workbench:
+    """What this machine brings to a ceremony: the tools, and the circuits as it compiles them itself."""
+
+    toolchain: Toolchain
+    sources: Mapping[str, Source]
+
+    @classmethod
+    def make(
+        cls,
+        specs: Sequence[CircuitSpec],
+        toolchain: Toolchain,
+        store: ArtifactStore,
+        folder: Path,
+        progress: Progress = silent,
+    ) -> Workbench:
+        """Compile circuits into `folder`, which has to stay while the workbench is in use.
+
+        What a build has compiled here from the same source is taken from the store.
+
+        Raises:
+            CompileError: a circuit does not compile.
+        """
+
+        def source(spec: CircuitSpec) -> Source:
+            rendered = render(spec, toolchain.modules / "circomlib" / "circuits")
+            built = store.find_build(spec, recipe_of(rendered, toolchain))
+            if built is not None:
+                return Source(spec, rendered, CompiledCircuit(spec.name, built.folder))
+            progress(f"{spec.name}: compiling")
+            return Source(spec, rendered, compile_circuit(spec, rendered, toolchain, folder / spec.name))
+
+        with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+            return cls(toolchain, {made.spec.name: made for made in pool.map(source, specs)})
+
+    @property
+    def domain_power(self) -> int:
+        """The power of a phase-1 file that serves all circuits."""
+        return max(R1cs.read(source.compiled.r1cs).domain_power for source in self.sources.values())
+
+
+def read_transcript(folder: Path) -> CeremonyTranscript:
+    """Read the transcript in the folder of a ceremony, without a look at the keys.
+
+    Raises:
+        InvalidArtifactError: there is none, or it is not well formed.
+        RejectedCeremonyError: it has been changed.
+    """
+    return CeremonyTranscript.read(folder / TRANSCRIPT)
+
+
+def start(name: str, bench: Workbench, phase1: Phase1, out: Path, progress: Progress = silent) -> CeremonyTranscript:
+    """Begin a ceremony for the keys of the key set `name`, of all circuits on the workbench.
+
+    Raises:
+        InvalidInputError: `out` exists.
+        SetupError: the phase-1 file is too small.
+        ToolchainError: snarkjs failed.
+    """
+    if bench.domain_power > phase1.power:
+        raise SetupError(
+            f"these circuits need a phase-1 file of power {bench.domain_power}; {phase1.path.name} has {phase1.power}"
+        )
+    with _new_folder(out) as folder:
+        ptau = folder / PHASE1
+        shutil.copyfile(phase1.path, ptau)
+        progress("making the initial keys")
+        keys = {circuit: folder / f"{circuit}.zkey" for circuit in bench.sources}
+        _work(bench, [_setup(source, ptau, keys[circuit]) for circuit, source in bench.sources.items()])
+        transcript = CeremonyTranscript.started_now(
+            name,
+            {
+                tool: version if isinstance(version, str) else " ".join(version)
+                for tool, version in tool_versions(bench.toolchain).items()
+            },
+            Phase1Record(phase1.origin, phase1.power, phase1.digest),
+            {
+                circuit: CeremonyCircuit(source.rendered.digests, source.r1cs_digest, file_digest(keys[circuit]))
+                for circuit, source in bench.sources.items()
+            },
+        )
+        (folder / TRANSCRIPT).write_bytes(transcript.to_bytes())
+    return transcript
+
+
+def verify(folder: Path, bench: Workbench, ptau: Path | None = None, progress: Progress = silent) -> CeremonyTranscript:
+    """Verify a ceremony from the source of its circuits and the phase-1 file up to its present keys.
+
+    `ptau` is the phase-1 file when it is not in the folder.
+
+    Raises:
+        RejectedCeremonyError: something does not hold; it names the circuit and the contribution.
+        InvalidArtifactError: a file is missing or damaged.
+        ToolchainError: snarkjs failed.
+    """
+    transcript = read_transcript(folder)
+    verify_keys(transcript, _keys_in(folder, transcript), _phase1_of(folder, ptau), bench, progress=progress)
+    return transcript
+
+
+def verify_keys(
+    transcript: CeremonyTranscript,
+    zkeys: Mapping[str, Path],
+    ptau: Path,
+    bench: Workbench,
+    *,
+    progress: Progress = silent,
+    then: Callable[[Mapping[str, Path]], Sequence[Step]] = lambda _: (),
+) -> None:
+    """Verify keys of a ceremony, by circuit: all or some of those in the transcript.
+
+    `then` takes the initial keys, by circuit, and gives steps to do in the same process once all keys are verified;
+    their new files are worth nothing when this raises.
+
+    Raises:
+        RejectedCeremonyError, InvalidArtifactError, ToolchainError: as `verify`.
+    """
+    _require_phase1(transcript.phase1, ptau)
+    for circuit, zkey in zkeys.items():
+        _require_source(transcript, circuit, bench)
+        transcript.require_contributions(circuit, read_contributions(zkey))
+        if file_digest(zkey) != transcript.key_digest(circuit):
+            number = len(transcript.contributions)
+            who = transcript.contributions[-1].who if number else ""
+            raise RejectedCeremonyError(
+                f"{circuit}: the key is not the one that "
+                + (f"contribution {number} ({who}) left" if number else "the ceremony began with"),
+                circuit=circuit,
+                contribution=number or None,
+                contributor=who,
+            )
+    progress(f"verifying {len(transcript.contributions)} contributions to {len(zkeys)} keys")
+    with tempfile.TemporaryDirectory() as temporary:
+        initial = {circuit: Path(temporary, f"{circuit}.zkey") for circuit in zkeys}
+        steps = [_setup(bench.sources[circuit], ptau, initial[circuit]) for circuit in zkeys]
+        steps += [_verification(initial[circuit], ptau, zkey) for circuit, zkey in zkeys.items()]
+        steps += then(initial)
+        results = _work(bench, steps)
+        for circuit, path in initial.items():
+            if file_digest(path) != transcript.circuits[circuit].initial:
+                raise RejectedCeremonyError(
+                    f"{circuit}: the ceremony began with another key than circuit and phase 1 give", circuit=circuit
+                )
+    refusals = dict(zip(zkeys, results[len(zkeys) : 2 * len(zkeys)], strict=False))
+    for circuit, reason in refusals.items():
+        if reason:
+            raise _refused(transcript, circuit, reason)
+    if len(results) != len(steps) or any(results[2 * len(zkeys) :]):
+        raise SetupError("snarkjs refuses what it has just made of these keys")
+
+
+def contribute(
+    folder: Path,
+    out: Path,
+    bench: Workbench,
+    name: str,
+    identifier: str | None = None,
+    ptau: Path | None = None,
+    progress: Progress = silent,
+) -> CeremonyTranscript:
+    """Verify a ceremony and contribute to every key of it, with randomness from the system.
+
+    `identifier` is a public number of the contributor, such as a player id.
+
+    Raises:
+        InvalidInputError: the name or the identifier will not do, or `out` exists.
+        RejectedCeremonyError: as `verify`; or a beacon has ended this ceremony, or the name has contributed already.
+        InvalidArtifactError, ToolchainError: as `verify`.
+    """
+    check_name(name)
+    identifier = None if identifier is None else check_id(identifier)
+    transcript = read_transcript(folder)
+    if folded(name) in {folded(made.name) for made in transcript.people}:
+        raise RejectedCeremonyError(f"{name} has contributed to this ceremony already", contributor=name)
+    return _extend(folder, out, bench, transcript, name, identifier, None, ptau, progress)
+
+
+def end(
+    folder: Path, out: Path, bench: Workbench, beacon: Beacon, ptau: Path | None = None, progress: Progress = silent
+) -> CeremonyTranscript:
+    """Verify a ceremony and end its contributions with a public random value.
+
+    Raises:
+        InvalidInputError: `out` exists.
+        RejectedCeremonyError: as `verify`; or nobody has contributed, or a beacon has ended this ceremony.
+        InvalidArtifactError, ToolchainError: as `verify`.
+    """
+    transcript = read_transcript(folder)
+    if not transcript.people:
+        raise RejectedCeremonyError("nobody has contributed to this ceremony: a beacon is known to everybody")
+    return _extend(folder, out, bench, transcript, "", None, beacon, ptau, progress)
+
+
+def finish(
+    folder: Path,
+    bench: Workbench,
+    store: ArtifactStore,
+    self_test: SelfTest,
+    ptau: Path | None = None,
+    others: Sequence[CircuitSpec] = (),
+    progress: Progress = silent,
+) -> KeySet:
+    """Verify a ceremony that has been ended, and put its keys into use.
+
+    `others` are the circuits of the key set that have no part in the ceremony: they keep the keys in use.
+
+    Raises:
+        RejectedCeremonyError: as `verify`; or no beacon has ended it, or nobody has contributed.
+        WrongKeySetError: there are no keys in use for the other circuits.
+        InvalidArtifactError, ToolchainError: as `verify`.
+        ProofSelfCheckError: a new key does not prove and verify.
+    """
+    transcript = read_transcript(folder)
+    if not transcript.ended:
+        raise RejectedCeremonyError("no beacon has ended this ceremony: somebody could contribute still")
+    if not transcript.people:
+        raise RejectedCeremonyError("nobody has contributed to this ceremony: a beacon is known to everybody")
+    kept = store.load_key_set(transcript.name, others).circuits if others else {}
+    zkeys = _keys_in(folder, transcript)
+    temporaries: dict[str, Path] = {}
+    store.home.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=store.home) as temporary:
+        exports: list[Step] = []
+        for circuit, zkey in zkeys.items():
+            made = temporaries[circuit] = Path(temporary) / circuit
+            made.mkdir()
+            # What is verified is what is kept, whatever becomes of the folder meanwhile.
+            zkeys[circuit] = Path(shutil.copyfile(zkey, made / f"{circuit}.zkey"))
+            exports.append({"do": "export", "zkey": str(zkeys[circuit]), "vkey": str(made / VERIFYING_KEY)})
+        verify_keys(transcript, zkeys, _phase1_of(folder, ptau), bench, progress=progress, then=lambda _: exports)
+        for circuit, made in temporaries.items():
+            source = bench.sources[circuit]
+            for path in (source.compiled.r1cs, source.compiled.wasm, source.compiled.sym):
+                shutil.copyfile(path, made / path.name)
+            (made / TRANSCRIPT).write_bytes(transcript.to_bytes())
+            setup = setup_json(transcript.status, transcript.phase1, read_contributions(zkeys[circuit]))
+            write_artifact(source.spec, source.rendered, bench.toolchain, made, setup)
+            progress(f"{circuit}: proving and verifying once")
+            self_test(BuiltCircuit.load(made, source.spec))
+        added = {circuit: store.add(made, bench.sources[circuit].spec) for circuit, made in temporaries.items()}
+    key_set = KeySet(transcript.name, {**kept, **added})
+    store.use(key_set)
+    return key_set
+
+
+def _extend(
+    folder: Path,
+    out: Path,
+    bench: Workbench,
+    transcript: CeremonyTranscript,
+    name: str,
+    identifier: str | None,
+    beacon: Beacon | None,
+    ptau: Path | None,
+    progress: Progress,
+) -> CeremonyTranscript:
+    """Verify a ceremony and write it to a new folder with one contribution more, which has been verified too."""
+    if transcript.ended:
+        raise RejectedCeremonyError("a beacon has ended this ceremony: there are no contributions any more")
+    if out.resolve().is_relative_to(folder.resolve()):
+        raise InvalidInputError(f"{out} is in the folder of the ceremony, which stays as it is; name another")
+    zkeys = _keys_in(folder, transcript)
+    phase1 = _phase1_of(folder, ptau)
+    with _new_folder(out) as made:
+        new = {circuit: made / f"{circuit}.zkey" for circuit in zkeys}
+
+        def then(initial: Mapping[str, Path]) -> Iterator[Step]:
+            for circuit, zkey in zkeys.items():
+                change: Step = {"from": str(zkey), "to": str(new[circuit])}
+                if beacon is None:
+                    yield {"do": "contribute", **change, "name": name}
+                else:
+                    yield {"do": "beacon", **change, "value": beacon.value, "power": beacon.iterations_power}
+            for circuit in zkeys:
+                yield _verification(initial[circuit], phase1, new[circuit])
+
+        verify_keys(transcript, zkeys, phase1, bench, progress=progress, then=lambda initial: list(then(initial)))
+        changes = {
+            circuit: KeyChange(
+                before=transcript.key_digest(circuit),
+                after=file_digest(path),
+                hash=read_contributions(path)[-1].digest,
+            )
+            for circuit, path in new.items()
+        }
+        extended = transcript.with_contribution(name, identifier, beacon, changes)
+        for circuit, path in new.items():
+            extended.require_contributions(circuit, read_contributions(path))
+        (made / TRANSCRIPT).write_bytes(extended.to_bytes())
+        if (folder / PHASE1).is_file():
+            shutil.copyfile(folder / PHASE1, made / PHASE1)
+    return extended
+
+
+def _keys_in(folder: Path, transcript: CeremonyTranscript) -> dict[str, Path]:
+    return {circuit: folder / f"{circuit}.zkey" for circuit in transcript.circuits}
+
+
+def _phase1_of(folder: Path, given: Path | None) -> Path:
+    path = given or folder / PHASE1
+    if not path.is_file():
+        raise InvalidArtifactError(f"{folder} has no {PHASE1}; give the phase-1 file with --ptau", path=path)
+    return path
+
+
+def _require_phase1(record: Phase1Record, ptau: Path) -> None:
+    """Check that a file is the phase 1 of a ceremony, and public if the transcript says so."""
+    power, digest = read_power(ptau), file_digest(ptau)
+    if (power, digest) != (record.power, record.blake2b):
+        raise RejectedCeremonyError(
+            f"{ptau.name} is not the phase 1 of this ceremony: its BLAKE2b starts with {digest[:16]}, "
+            f"that of the ceremony with {record.blake2b[:16]} (2^{record.power})"
+        )
+    if (record.origin == "hermez") != (HERMEZ_DIGESTS.get(power) == digest):
+        raise RejectedCeremonyError(f"the phase 1 of this ceremony is not what it says, a {record.origin} one")
+
+
+def _require_source(transcript: CeremonyTranscript, circuit: str, bench: Workbench) -> None:
+    """Check that the circuit of a ceremony is the one that this machine has."""
+    source = bench.sources.get(circuit)
+    if source is None:
+        raise RejectedCeremonyError(f"there is no circuit {circuit} here", circuit=circuit)
+    recorded, here = transcript.circuits[circuit], source.rendered.digests
+    changed = sorted(
+        path for path in recorded.sources.keys() | here.keys() if recorded.sources.get(path) != here.get(path)
+    )
+    if changed:
+        raise RejectedCeremonyError(
+            f"{circuit}: the ceremony has other sources than this machine ({', '.join(changed)})", circuit=circuit
+        )
+    if recorded.r1cs != source.r1cs_digest:
+        made_by = ", ".join(f"{tool} {version}" for tool, version in transcript.tools.items())
+        raise RejectedCeremonyError(
+            f"{circuit}: the ceremony has other constraints than its source gives here (it names {made_by})",
+            circuit=circuit,
+        )
+
+
+def _refused(transcript: CeremonyTranscript, circuit: str, reason: str) -> RejectedCeremonyError:
+    """What snarkjs says about a key that it refuses; `INVALID(1): ...` is about the second contribution."""
+    head, _, what = reason.partition("): ")
+    place = head.removeprefix("INVALID(")
+    if head.startswith("INVALID(") and place.isdigit() and int(place) < len(transcript.contributions):
+        number = int(place) + 1
+        who = transcript.contributions[int(place)].who
+        return RejectedCeremonyError(
+            f"{circuit}: contribution {number} ({who}) does not follow from those before it: {what.strip()}",
+            circuit=circuit,
+            contribution=number,
+            contributor=who,
+        )
+    return RejectedCeremonyError(
+        f"{circuit}: the key does not follow from its contributions: {reason.removeprefix('INVALID:').strip()}",
+        circuit=circuit,
+    )
+
+
+def _setup(source: Source, ptau: Path, zkey: Path) -> Step:
+    return {"do": "setup", "r1cs": str(source.compiled.r1cs), "ptau": str(ptau), "zkey": str(zkey)}
+
+
+def _verification(initial: Path, ptau: Path, zkey: Path) -> Step:
+    return {"do": "verify", "initial": str(initial), "ptau": str(ptau), "zkey": str(zkey)}
+
+
+def _work(bench: Workbench, steps: Sequence[Step]) -> list[str | None]:
+    """Do steps in one process of Node and return what came of them, up to the first refusal."""
+    script = resources.files("mastermind.zk") / "ceremony.mjs"
+    completed = run(
+        [bench.toolchain.node, str(script), "--modules", bench.toolchain.modules],
+        timeout_s=TIMEOUT_S,
+        stdin=json.dumps(steps).encode(),
+    )
+    results: list[str | None] = json.loads(completed.stdout)
+    return results
+
+
+@contextmanager
+def _new_folder(out: Path) -> Iterator[Path]:
+    """A folder that becomes `out` when all that belongs in it is there.
+
+    Raises:
+        InvalidInputError: `out` exists.
+    """
+    if out.exists() or out.is_symlink():
+        raise InvalidInputError(f"{out} exists; a ceremony is never written over")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out.parent) as temporary:
+        folder = Path(temporary, out.name)
+        folder.mkdir()
+        yield folder
+        try:
+            folder.rename(out)
+        except OSError as error:
+            raise InvalidInputError(f"{out} exists; a ceremony is never written over") from error
