@@ -38,7 +38,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT])
     (wheel,) = folder.glob("*.whl")
     run([sys.executable, "-m", "venv", "--without-pip", folder / "venv"])
-    pip = [sys.executable, "-m", "pip", "--python", folder / "venv" / "bin" / "python"]
+    pip: list[str | Path] = [sys.executable, "-m", "pip", "--python", folder / "venv" / "bin" / "python"]
     run([*pip, "install", "--quiet", wheel])
     return folder / "venv" / "bin"
 
