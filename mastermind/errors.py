@@ -7,6 +7,7 @@
     |   |-- InvalidClueError
     |   |-- NotInFieldError
     |   |-- InvalidSignalsError             inputs of a circuit: name, count, range or spelling
+    |   |-- MissingSampleError              a circuit whose sample inputs nobody has given
     |   |-- MalformedProofError             a proof or public signals that are not well formed
     |   |-- MalformedKeyError               a verifying key that is not well formed
     |   |   `-- InsecureKeyError            ... or that makes every statement provable
@@ -77,6 +78,10 @@ class InvalidSignalsError(InvalidInputError):
     def __init__(self, message: str, *, signal: str) -> None:
         super().__init__(message)
         self.signal = signal
+
+
+class MissingSampleError(InvalidInputError):
+    """A circuit for which nobody has given sample inputs."""
 
 
 class MalformedProofError(InvalidInputError):

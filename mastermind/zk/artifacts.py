@@ -36,8 +36,8 @@ from mastermind.zk.compile import OPTIONS, compile_circuit
 from mastermind.zk.evidence import VerifyingKey, canonical_json, key_set_id, parse_json
 from mastermind.zk.phase1 import Phase1, development_phase1
 from mastermind.zk.progress import Progress, silent
-from mastermind.zk.r1cs import R1cs
-from mastermind.zk.render import RenderedCircuit, own_digests, render
+from mastermind.zk.r1cs import R1csHeader
+from mastermind.zk.render import RenderedCircuit, is_circomlib, own_digests, render
 from mastermind.zk.setup import make_keys
 from mastermind.zk.tools import CIRCOM_VERSION, Toolchain
 from mastermind.zk.zkey import ZkeyHeader
@@ -127,7 +127,7 @@ class BuiltCircuit:
                 "build it again",
                 path=self.folder,
             )
-        built = {path: sha for path, sha in self.manifest["sources"].items() if "circomlib/" not in path}
+        built = {path: sha for path, sha in self.manifest["sources"].items() if not is_circomlib(path)}
         current = own_digests(self.spec)
         changed = sorted(path for path in built.keys() | current.keys() if built.get(path) != current.get(path))
         if changed:
@@ -334,7 +334,7 @@ class ArtifactStore:
     ) -> BuiltCircuit:
         progress(f"{spec.name}: compiling")
         compiled = compile_circuit(spec, rendered, toolchain, folder)
-        r1cs = R1cs.read(compiled.r1cs)
+        r1cs = R1csHeader.read(compiled.r1cs)
         if phase1 is None:
             phase1 = development_phase1(r1cs.domain_power, toolchain, self.home, progress)
         keys = make_keys(compiled, r1cs.domain_power, phase1, toolchain, folder, progress)
@@ -346,7 +346,7 @@ class ArtifactStore:
             "public": list(spec.public_labels),
             "recipe": recipe,
             "sources": rendered.digests,
-            "constraints": len(r1cs.constraints),
+            "constraints": r1cs.constraint_count,
             "wires": r1cs.wire_count,
             "domain_power": r1cs.domain_power,
             "tools": {

@@ -20,7 +20,6 @@ from mastermind.errors import InvalidArtifactError
 from mastermind.zk.circuit import CircuitSpec
 
 _INCLUDE = re.compile(r'^\s*include\s+"([^"]+)"\s*;', re.MULTILINE)
-_CIRCOMLIB = "circomlib/"
 
 
 @dataclass(frozen=True)
@@ -62,13 +61,18 @@ def render(spec: CircuitSpec, circomlib: Path) -> RenderedCircuit:
     waiting = [path for path in _includes(files) if path not in files]
     while waiting:
         path = waiting.pop()
-        source = circomlib / path.rpartition(_CIRCOMLIB)[2]
+        source = circomlib / path.rpartition("circomlib/")[2].removeprefix("circuits/")
         try:
             files[path] = source.read_text("utf-8")
         except OSError as error:
             raise InvalidArtifactError(f"{spec.name} includes {source}, which is missing", path=source) from error
         waiting += [included for included in _includes({path: files[path]}) if included not in files]
     return RenderedCircuit(spec.name, spec.template.removesuffix(".j2"), files)
+
+
+def is_circomlib(path: str) -> bool:
+    """Whether a path of a rendered circuit is a file of circomlib, which is pinned with the other npm packages."""
+    return "circomlib" in path.split("/")[:-1]
 
 
 def own_digests(spec: CircuitSpec) -> dict[str, str]:
@@ -84,12 +88,14 @@ def _render_own(spec: CircuitSpec) -> dict[str, str]:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    parameters = {**spec.parameters, "public": [signal.name for signal in spec.public]}
+    # Undefined, not empty, when the public inputs are not known: a template that uses it is refused then.
+    public = {"public": [signal.name for signal in spec.public]} if spec.public else {}
+    parameters = {**public, **spec.parameters}
     files: dict[str, str] = {}
     waiting = [spec.template.removesuffix(".j2")]
     while waiting:
         path = waiting.pop()
-        if path in files or _CIRCOMLIB in path:
+        if path in files or is_circomlib(path):
             continue
         source = spec.sources / f"{path}.j2"
         try:
