@@ -14,6 +14,8 @@
     |   |-- MalformedEvidenceError          a transcript, certificate or reveal that is not well formed
     |   |-- SecretFileError                 a secret file: readable by others, damaged, wrong passphrase
     |   |-- WrongKeySetError
+    |   |-- WrongProtocolError              a circuit that was set up for another protocol
+    |   |-- InvalidProjectError             a project file or a circuit in it that is not as it should be
     |   `-- InvalidArtifactError            a file that is not what its manifest says
     |-- GameError                           the game says no
     |   |-- NotYourCodeError                a player was asked about a code that is the other player's
@@ -122,6 +124,18 @@ class SecretFileError(InvalidInputError):
 
 class WrongKeySetError(InvalidInputError):
     """Evidence made under other keys than the ones at hand."""
+
+
+class WrongProtocolError(InvalidInputError):
+    """A circuit that was set up for another protocol than is asked of it."""
+
+
+class InvalidProjectError(InvalidInputError):
+    """A project that is not described as it should be; `field` names the part."""
+
+    def __init__(self, message: str, *, field: str) -> None:
+        super().__init__(message)
+        self.field = field
 
 
 class InvalidArtifactError(InvalidInputError):

@@ -6,6 +6,8 @@
       artifacts/   one folder per built circuit, named by the SHA-256 of its manifest; never changed
       recipes/     what was built from what: recipe digest -> artifact
       key_sets/    what is in use: name -> artifacts of its circuits
+      circuits/    single circuits in use (`build_circuit`): digest of the sources and protocol -> artifact
+      compiled/    compiled circuits without keys, by digest of the sources
       known/       every key set there has been: key set id -> the same
       locks/ tmp/
 
@@ -30,9 +32,9 @@ from typing import Any
 
 from filelock import FileLock
 
-from mastermind.errors import InvalidArtifactError, InvalidInputError, WrongKeySetError
-from mastermind.zk.circuit import CircuitSpec
-from mastermind.zk.compile import OPTIONS, compile_circuit
+from mastermind.errors import InvalidArtifactError, InvalidInputError, WrongKeySetError, WrongProtocolError
+from mastermind.zk.circuit import CircuitSpec, ProofSystem
+from mastermind.zk.compile import OPTIONS, compile_circuit, sources_digest
 from mastermind.zk.evidence import VerifyingKey, canonical_json, key_set_id, parse_json
 from mastermind.zk.phase1 import Phase1, development_phase1
 from mastermind.zk.progress import Progress, silent
@@ -40,7 +42,8 @@ from mastermind.zk.r1cs import R1csHeader
 from mastermind.zk.render import RenderedCircuit, is_circomlib, own_digests, render
 from mastermind.zk.setup import make_keys
 from mastermind.zk.tools import CIRCOM_VERSION, Toolchain
-from mastermind.zk.zkey import ZkeyHeader
+from mastermind.zk.universal import UniversalKey, make_universal_keys, required_power
+from mastermind.zk.zkey import Contribution, ZkeyHeader
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -58,14 +61,36 @@ class BuiltCircuit:
         folder: where its files are.
         digest: SHA-256 of the manifest; identifies the artifact.
         manifest: parsed.
-        verifying_key: of its key pair.
+        key: the verifying key of its key pair.
     """
 
     spec: CircuitSpec
     folder: Path
     digest: str
     manifest: Mapping[str, Any]
-    verifying_key: VerifyingKey
+    key: VerifyingKey | UniversalKey
+
+    @property
+    def verifying_key(self) -> VerifyingKey:
+        """The verifying key of a Groth16 circuit.
+
+        Raises:
+            WrongProtocolError: it was set up for another protocol.
+        """
+        if not isinstance(self.key, VerifyingKey):
+            raise WrongProtocolError(f"{self.spec.name} was set up for {self.key.protocol}, not for groth16")
+        return self.key
+
+    @property
+    def universal_key(self) -> UniversalKey:
+        """The verifying key of a PLONK or FFLONK circuit.
+
+        Raises:
+            WrongProtocolError: it was set up for Groth16.
+        """
+        if not isinstance(self.key, UniversalKey):
+            raise WrongProtocolError(f"{self.spec.name} was set up for groth16")
+        return self.key
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, BuiltCircuit) and self.digest == other.digest
@@ -108,10 +133,9 @@ class BuiltCircuit:
         for name in (f"{spec.name}.{kind}" for kind in ("r1cs", "wasm", "zkey", "sym")):
             if name not in manifest["files"]:
                 raise InvalidArtifactError(f"the manifest in {folder} does not list {name}", path=folder / MANIFEST)
-        key = VerifyingKey.read(folder / VERIFYING_KEY)
-        if not ZkeyHeader.read(folder / f"{spec.name}.zkey").matches(key):
-            raise InvalidArtifactError(f"the keys in {folder} do not belong together", path=folder)
-        return cls(spec, folder, digest, manifest, key)
+        if manifest.get("protocol", "groth16") != spec.protocol:
+            raise InvalidArtifactError(f"{folder} holds no {spec.protocol} keys of {spec.name}", path=folder)
+        return cls(spec, folder, digest, manifest, _read_keys(folder, spec))
 
     def require_current(self) -> None:
         """Check that the templates still render to the sources this was built from (circomlib aside), and
@@ -135,6 +159,19 @@ class BuiltCircuit:
                 f"{self.spec.name} was built from other sources ({', '.join(changed)} changed); build it again",
                 path=self.folder,
             )
+
+
+def _read_keys(folder: Path, spec: CircuitSpec) -> VerifyingKey | UniversalKey:
+    """Read the verifying key of an artifact, which must go with the proving key as far as that tells."""
+    if spec.protocol != "groth16":
+        universal = UniversalKey.read(folder / VERIFYING_KEY, spec.protocol)
+        if universal.public_count != len(spec.public_labels):
+            raise InvalidArtifactError(f"the key in {folder} is not of {spec.name}", path=folder)
+        return universal
+    key = VerifyingKey.read(folder / VERIFYING_KEY)
+    if not ZkeyHeader.read(folder / f"{spec.name}.zkey").matches(key):
+        raise InvalidArtifactError(f"the keys in {folder} do not belong together", path=folder)
+    return key
 
 
 @dataclass(frozen=True)
@@ -257,6 +294,95 @@ class ArtifactStore:
             self.use(key_set)
         return key_set
 
+    def build_circuit(
+        self,
+        spec: CircuitSpec,
+        self_test: SelfTest,
+        *,
+        phase1: Phase1 | None = None,
+        force: bool = False,
+        progress: Progress = silent,
+    ) -> BuiltCircuit:
+        """Build a single circuit, if it is missing or `force` is set, and put it into use for its sources and protocol.
+
+        Raises:
+            CompileError, SetupError, ToolchainError: it could not be built. What was in use stays.
+        """
+        toolchain = Toolchain.install(self.home, progress)
+        record = self._circuit_record(spec)
+        in_use = _read_record(record)
+        built = self._build(spec, toolchain, self._indexed(record), self_test, phase1, force, progress)
+        content = {
+            "format": FORMAT,
+            "circuit": spec.name,
+            "sources": str(spec.sources.absolute()),
+            "protocol": spec.protocol,
+            "artifact": built.digest,
+        }
+        if in_use != content:
+            self._folder("circuits")
+            self._write(record, content)
+        return built
+
+    def load_circuit(self, spec: CircuitSpec) -> BuiltCircuit:
+        """Load what `build_circuit` has put into use for these sources and this protocol. Needs no Node.
+
+        Raises:
+            WrongKeySetError: nothing; it has not been built, or its sources have changed since.
+            InvalidArtifactError: it is damaged.
+        """
+        record = _read_record(self._circuit_record(spec))
+        if record is None:
+            raise WrongKeySetError(f"there are no {spec.protocol} keys for {spec.name} as its sources are now")
+        return self._load(str(record.get("artifact")), spec)
+
+    def circuit_status(self, spec: CircuitSpec) -> str | None:
+        """`development` or `ceremony`, the status of the keys that `load_circuit` would load; None without keys.
+
+        Of `spec`, its signals need not be known.
+
+        Raises:
+            InvalidArtifactError: they are damaged.
+        """
+        record = _read_record(self._circuit_record(spec))
+        if record is None:
+            return None
+        manifest, _ = read_manifest(self.home / "artifacts" / str(record.get("artifact")))
+        return str(manifest["setup"]["status"])
+
+    def remove_circuit(self, spec: CircuitSpec) -> list[Path]:
+        """Remove what has been built of a single circuit, from these sources or earlier ones in the same folder.
+
+        Artifacts that a key set uses stay. Returns the removed folders.
+        """
+        kept = {
+            digest
+            for path in [*(self.home / "known").glob("*.json"), *(self.home / "key_sets").glob("*.json")]
+            for digest in (_circuits(_read_record(path)) or {}).values()
+        }
+        removed = []
+        for path in sorted((self.home / "circuits").glob("*.json")):
+            record = _read_record(path) or {}
+            if (record.get("circuit"), record.get("sources")) != (spec.name, str(spec.sources.absolute())):
+                continue
+            path.unlink(missing_ok=True)
+            digest = str(record.get("artifact"))
+            folder = self.home / "artifacts" / digest
+            if digest not in kept and folder.is_dir():
+                for index in (self.home / "recipes").glob("*.json"):
+                    if self._indexed(index) == digest:
+                        index.unlink(missing_ok=True)
+                shutil.rmtree(folder)
+                removed.append(folder)
+        compiled = self.home / "compiled" / sources_digest(spec)
+        if compiled.is_dir():
+            shutil.rmtree(compiled)
+            removed.append(compiled)
+        return removed
+
+    def _circuit_record(self, spec: CircuitSpec) -> Path:
+        return self.home / "circuits" / f"{sources_digest(spec)}-{spec.protocol}.json"
+
     def use(self, key_set: KeySet) -> None:
         """Put a key set whose artifacts are in the store into use under its name."""
         record = {"format": FORMAT, "name": key_set.name, "circuits": key_set.artifacts}
@@ -299,7 +425,7 @@ class ArtifactStore:
         progress: Progress,
     ) -> BuiltCircuit:
         rendered = render(spec, toolchain.modules / "circomlib" / "circuits")
-        recipe = _recipe(rendered, toolchain)
+        recipe = _recipe(rendered, spec.protocol, toolchain)
         origin = "development" if phase1 is None else phase1.digest
         index = self._folder("recipes") / f"{recipe}-{origin[:32]}.json"
         with FileLock(self._folder("locks") / f"{recipe}.lock"):
@@ -335,9 +461,18 @@ class ArtifactStore:
         progress(f"{spec.name}: compiling")
         compiled = compile_circuit(spec, rendered, toolchain, folder)
         r1cs = R1csHeader.read(compiled.r1cs)
+        domain, needed = required_power(compiled.r1cs, spec.protocol)
         if phase1 is None:
-            phase1 = development_phase1(r1cs.domain_power, toolchain, self.home, progress)
-        keys = make_keys(compiled, r1cs.domain_power, phase1, toolchain, folder, progress)
+            phase1 = development_phase1(needed, toolchain, self.home, progress)
+        contributions: tuple[Contribution, ...] = ()
+        if spec.protocol == "groth16":
+            contributions = make_keys(compiled, domain, phase1, toolchain, folder, progress).header.contributions
+            # One contributor, whatever the phase 1: nobody else can know that delta was forgotten.
+            status = "development"
+        else:
+            make_universal_keys(compiled, spec.protocol, domain, phase1, toolchain, folder, progress)
+            # Phase 1 is the whole setup.
+            status = "ceremony" if phase1.origin == "hermez" else "development"
         rendered.write(folder / "source")
         manifest = {
             "format": FORMAT,
@@ -348,7 +483,8 @@ class ArtifactStore:
             "sources": rendered.digests,
             "constraints": r1cs.constraint_count,
             "wires": r1cs.wire_count,
-            "domain_power": r1cs.domain_power,
+            "domain_power": domain,
+            "protocol": spec.protocol,
             "tools": {
                 "circom": CIRCOM_VERSION,
                 "compiler": "circom" if len(toolchain.circom) == 1 else f"circom2 {toolchain.version('circom2')}",
@@ -357,8 +493,7 @@ class ArtifactStore:
                 "snarkjs": toolchain.version("snarkjs"),
             },
             "setup": {
-                # One contributor, whatever the phase 1: nobody else can know that delta was forgotten.
-                "status": "development",
+                "status": status,
                 "phase1": {"origin": phase1.origin, "power": phase1.power, "blake2b": phase1.digest},
                 "contributions": [
                     {
@@ -367,7 +502,7 @@ class ArtifactStore:
                         "beacon": contribution.beacon,
                         "beacon_iterations_power": contribution.beacon_iterations_power,
                     }
-                    for contribution in keys.header.contributions
+                    for contribution in contributions
                 ],
             },
             "files": {
@@ -450,8 +585,8 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
     return manifest, hashlib.sha256(data).hexdigest()
 
 
-def _recipe(rendered: RenderedCircuit, toolchain: Toolchain) -> str:
-    recipe = {
+def _recipe(rendered: RenderedCircuit, protocol: ProofSystem, toolchain: Toolchain) -> str:
+    recipe: dict[str, Any] = {
         "format": FORMAT,
         "circuit": rendered.name,
         "sources": rendered.digests,
@@ -459,6 +594,8 @@ def _recipe(rendered: RenderedCircuit, toolchain: Toolchain) -> str:
         "options": list(OPTIONS),
         "snarkjs": toolchain.version("snarkjs"),
     }
+    if protocol != "groth16":  # which was the only one before
+        recipe["protocol"] = protocol
     return hashlib.sha256(canonical_json(recipe)).hexdigest()
 
 

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal, get_args
 
 from mastermind.errors import InvalidSignalsError, MissingSampleError, NotInFieldError
 from mastermind.field import MODULUS, parse_field_element
@@ -18,6 +19,10 @@ from mastermind.zk.nesting import shallow_text
 
 #: The largest integer that a JSON reader built on doubles (such as JavaScript's) keeps exactly.
 MAX_SAFE_INTEGER = 2**53 - 1
+
+#: How proofs are made: Groth16 has a phase 2 for each circuit, the others a universal setup (`universal`).
+ProofSystem = Literal["groth16", "plonk", "fflonk"]
+PROTOCOLS: tuple[ProofSystem, ...] = get_args(ProofSystem)
 
 #: Checked inputs: every signal as a list of field elements, one long for a single signal.
 SignalValues = dict[str, list[int]]
@@ -71,6 +76,7 @@ class CircuitSpec:
         sample: makes inputs that the circuit accepts, fresh ones at each call; the build proves them.
         accepted_warnings: compiler warnings that do not fail the build: (text that occurs in it, reason).
         outputs: what the circuit computes; circom makes them the first public signals.
+        protocol: how it is proved.
     """
 
     name: str
@@ -82,6 +88,7 @@ class CircuitSpec:
     sample: Callable[[], Mapping[str, object]] = field(default=no_sample, compare=False)
     accepted_warnings: tuple[tuple[str, str], ...] = ()
     outputs: tuple[Signal, ...] = ()
+    protocol: ProofSystem = "groth16"
 
     @property
     def output_labels(self) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ choice gives another constraint system. Every warning fails the build unless the
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tempfile
 from collections.abc import Sequence
@@ -15,10 +16,12 @@ from pathlib import Path
 
 from mastermind.errors import CompileError
 from mastermind.zk.circuit import CircuitSpec
+from mastermind.zk.evidence import canonical_json
 from mastermind.zk.interface import Interface
+from mastermind.zk.progress import Progress, silent
 from mastermind.zk.r1cs import R1csHeader
-from mastermind.zk.render import RenderedCircuit
-from mastermind.zk.tools import Toolchain, run
+from mastermind.zk.render import RenderedCircuit, own_digests, render
+from mastermind.zk.tools import CIRCOM_VERSION, Toolchain, packages_digest, run
 
 #: Full simplification: linear constraints cost proving time and prove nothing more.
 OPTIONS = ("--O2", "--inspect")
@@ -135,6 +138,50 @@ def compile_source(
     if not header.public_count:
         raise CompileError(f"{spec.name} has no public signal: it states nothing", reason="no public signal")
     return compiled
+
+
+def sources_digest(spec: CircuitSpec) -> str:
+    """SHA-256 of all that decides what the compiler makes of a circuit, in hex. Needs no npm packages.
+
+    Raises:
+        InvalidArtifactError: the source does not render.
+    """
+    decisive = {
+        "circuit": spec.name,
+        "main": spec.template,
+        "sources": own_digests(spec),
+        "circom": CIRCOM_VERSION,
+        "options": list(OPTIONS),
+        "packages": packages_digest(),
+    }
+    return hashlib.sha256(canonical_json(decisive)).hexdigest()
+
+
+def compile_once(spec: CircuitSpec, home: Path, progress: Progress = silent) -> CompiledCircuit:
+    """Return a circuit, whatever signals it has, compiled before or now: it is kept under `home`.
+
+    Finding one that has been compiled needs no Node.
+
+    Raises:
+        InvalidArtifactError: the source does not render.
+        CompileError: as `compile_source`.
+        ToolchainError: the compiler cannot be run.
+    """
+    folder = home.absolute() / "compiled" / sources_digest(spec)
+    if not folder.is_dir():
+        toolchain = Toolchain.install(home, progress)
+        progress(f"{spec.name}: compiling")
+        rendered = render(spec, toolchain.modules / "circomlib" / "circuits")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+            made = Path(temporary) / "made"
+            compile_source(spec, rendered, toolchain, made)
+            try:
+                made.rename(folder)
+            except OSError:
+                if not folder.is_dir():  # else somebody else was faster
+                    raise
+    return CompiledCircuit(spec.name, folder)
 
 
 def _compile_error(name: str, diagnostic: re.Match[str]) -> CompileError:
