@@ -21,7 +21,7 @@ import groth16py
 from mastermind.errors import InvalidArtifactError, MalformedProofError, MissingSampleError, ProofSelfCheckError
 from mastermind.zk import binfile
 from mastermind.zk.artifacts import BuiltCircuit, SelfTest
-from mastermind.zk.evidence import Proof
+from mastermind.zk.evidence import Proof, VerifyingKey
 from mastermind.zk.r1cs import encode_witness
 from mastermind.zk.snarkjs import Snarkjs, SnarkjsCli
 from mastermind.zk.universal import UniversalProof
@@ -54,6 +54,7 @@ class Prover(Protocol):
 
         Raises:
             InvalidSignalsError: the inputs do not fit the circuit; no tool has seen them.
+            WrongProtocolError: the circuit was not set up for Groth16.
             WitnessError: the statement is false for these inputs.
             ProofSelfCheckError: the prover made a proof that does not verify.
             ToolchainError: a tool failed.
@@ -67,13 +68,14 @@ class NativeProver:
     name = "native"
 
     def prove(self, circuit: BuiltCircuit, inputs: Mapping[str, object]) -> ProvedStatement:
+        verifying_key = circuit.verifying_key
         values = circuit.spec.check_inputs(inputs)
         key, calculator = _loaded(circuit)
         witness = calculator.calculate(values)
         with _private_file(encode_witness(witness)) as path:
             data = _groth16(circuit, key, path)
-        end = 32 * (1 + circuit.verifying_key.public_count)
-        return _checked(circuit, values, tuple(binfile.split_elements(witness[32:end])), Proof.from_bytes(data))
+        signals = tuple(binfile.split_elements(witness[32 : 32 * (1 + verifying_key.public_count)]))
+        return _checked(circuit, verifying_key, values, signals, Proof.from_bytes(data))
 
 
 class SnarkjsProver:
@@ -85,9 +87,10 @@ class SnarkjsProver:
         self._snarkjs = snarkjs
 
     def prove(self, circuit: BuiltCircuit, inputs: Mapping[str, object]) -> ProvedStatement:
+        verifying_key = circuit.verifying_key
         values = circuit.spec.check_inputs(inputs)
         proof, public_signals = self._snarkjs.prove(values, circuit.wasm, circuit.zkey)
-        return _checked(circuit, values, public_signals, proof)
+        return _checked(circuit, verifying_key, values, public_signals, proof)
 
 
 @dataclass(frozen=True)
@@ -145,10 +148,14 @@ def _try(prover: Prover | UniversalProver, circuit: BuiltCircuit) -> None:
 
 
 def _checked(
-    circuit: BuiltCircuit, values: dict[str, list[int]], public_signals: tuple[int, ...], proof: Proof
+    circuit: BuiltCircuit,
+    key: VerifyingKey,
+    values: dict[str, list[int]],
+    public_signals: tuple[int, ...],
+    proof: Proof,
 ) -> ProvedStatement:
     _require_asked(circuit, values, public_signals)
-    if not _VERIFIER.verify(circuit.verifying_key, public_signals, proof):
+    if not _VERIFIER.verify(key, public_signals, proof):
         raise ProofSelfCheckError(
             f"the new proof of {circuit.spec.name} does not verify: its files do not fit together"
         )

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import jinja2
 
-from mastermind.errors import InvalidInputError
+from mastermind.errors import InvalidInputError, WrongProtocolError
 from mastermind.field import COORDINATE_MODULUS, MODULUS
 from mastermind.zk.artifacts import BuiltCircuit
 from mastermind.zk.curve import G2Point
@@ -71,7 +71,8 @@ def universal_verifier(circuit: BuiltCircuit, toolchain: Toolchain) -> str:
         WrongProtocolError: it is a Groth16 circuit.
         ToolchainError: snarkjs failed.
     """
-    assert circuit.universal_key
+    if circuit.spec.protocol == "groth16":
+        raise WrongProtocolError(f"{circuit.spec.name} was set up for groth16, which has a contract of its own")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "verifier.sol"
         run([*toolchain.snarkjs, "zkey", "export", "solidityverifier", circuit.zkey, path], timeout_s=TIMEOUT_S)

@@ -186,14 +186,17 @@ class UniversalKey:
         return hashlib.sha256(canonical_json(self.to_json())).hexdigest()
 
 
-def domain_power(r1cs: R1cs, protocol: ProofSystem) -> int:
-    """The power of two of the evaluation domain that snarkjs takes for a circuit.
+def gate_count(r1cs: R1cs, protocol: ProofSystem) -> int:
+    """How many gates snarkjs makes of a circuit: one for each public signal, and one or more for each constraint.
 
-    A gate has three wires, so that sums of more terms take gates of their own: there are more gates than constraints.
-    FFLONK keeps two rows for blinding.
+    A gate has three wires, so that sums of more terms take gates of their own.
     """
-    gates = r1cs.public_count + sum(_gates(*constraint, protocol) for constraint in r1cs.constraints)
-    rows = gates + (2 if protocol == "fflonk" else 0)
+    return r1cs.public_count + sum(_gates(*constraint, protocol) for constraint in r1cs.constraints)
+
+
+def domain_power(r1cs: R1cs, protocol: ProofSystem) -> int:
+    """The power of two of snarkjs's evaluation domain for a circuit. FFLONK keeps two rows for blinding."""
+    rows = gate_count(r1cs, protocol) + (2 if protocol == "fflonk" else 0)
     return max(MINIMUM_POWER, (rows - 1).bit_length())
 
 
