@@ -13,7 +13,15 @@ from typing import Any
 import click
 
 from mastermind.cli.options import READABLE_FILE, make_prover, make_verifiers, prover_option, verifier_option
-from mastermind.cli.output import EXIT_CODES, ProgressLine, command_errors, json_option, print_json
+from mastermind.cli.output import (
+    EXIT_CODES,
+    REJECTED,
+    ProgressLine,
+    command_errors,
+    fail,
+    json_option,
+    print_json,
+)
 from mastermind.cli.statements import (
     PROOF,
     PUBLIC,
@@ -450,7 +458,7 @@ def export(
         proof = Proof.parse(data) if spec.protocol == "groth16" else UniversalProof.parse(data, spec.protocol)
         verdict = project.verify(built, public_json(public), data)
         if not verdict:
-            raise InvalidInputError(f"the proof in {folder} is not valid: {verdict.reason}")
+            fail(f"rejected: the proof in {folder} is not valid: {verdict.reason}", REJECTED)
         text = calldata(public, proof) + "\n"
     elif what == "key":
         text = json.dumps(built.key.to_json(), indent=1) + "\n"

@@ -5,6 +5,7 @@ What a compiler cannot say, nobody knows: ranges of the inputs (see `mastermind.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +43,7 @@ def circuit_at(
     Raises:
         InvalidArtifactError: there is no such file, or it is not below `root`.
     """
-    source = source.absolute()
+    source = Path(os.path.normpath(source.absolute()))
     if not source.is_file() or not source.name.removesuffix(".j2").endswith(".circom"):
         raise InvalidArtifactError(f"{source} is not a .circom or .circom.j2 file", path=source)
     if root is None:

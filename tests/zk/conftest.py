@@ -8,17 +8,11 @@ from pathlib import Path
 import pytest
 
 from mastermind.zk.artifacts import ArtifactStore, KeySet
-from mastermind.zk.phase1 import Phase1, development_phase1
+from mastermind.zk.phase1 import Phase1
 from mastermind.zk.prove import self_test
 from mastermind.zk.snarkjs import SnarkjsCli, SnarkjsWorker
 from mastermind.zk.tools import Toolchain
 from tests.zk.tiny import fresh_store, product
-
-
-@pytest.fixture(scope="session")
-def phase1(store: ArtifactStore, toolchain: Toolchain) -> Phase1:
-    """The development phase 1 of the shared home."""
-    return development_phase1(1, toolchain, store.home)
 
 
 @pytest.fixture(scope="session")
