@@ -34,7 +34,14 @@ from filelock import FileLock
 
 from mastermind.errors import InvalidArtifactError, InvalidInputError, WrongKeySetError, WrongProtocolError
 from mastermind.zk.circuit import CircuitSpec, ProofSystem
-from mastermind.zk.compile import OPTIONS, compile_circuit, sources_digest
+from mastermind.zk.compile import (
+    OPTIONS,
+    CompiledCircuit,
+    compile_circuit,
+    compiled_folder,
+    require_signals,
+    sources_digest,
+)
 from mastermind.zk.evidence import VerifyingKey, canonical_json, key_set_id, parse_json
 from mastermind.zk.phase1 import Phase1, development_phase1
 from mastermind.zk.progress import Progress, silent
@@ -374,7 +381,7 @@ class ArtifactStore:
                         index.unlink(missing_ok=True)
                 shutil.rmtree(folder)
                 removed.append(folder)
-        compiled = self.home / "compiled" / sources_digest(spec)
+        compiled = compiled_folder(spec, self.home)
         if compiled.is_dir():
             shutil.rmtree(compiled)
             removed.append(compiled)
@@ -458,8 +465,14 @@ class ArtifactStore:
         phase1: Phase1 | None,
         progress: Progress,
     ) -> BuiltCircuit:
-        progress(f"{spec.name}: compiling")
-        compiled = compile_circuit(spec, rendered, toolchain, folder)
+        kept = compiled_folder(spec, self.home)
+        if kept.is_dir():
+            shutil.copytree(kept, folder, dirs_exist_ok=True)
+            compiled = CompiledCircuit(spec.name, folder)
+            require_signals(spec, compiled)
+        else:
+            progress(f"{spec.name}: compiling")
+            compiled = compile_circuit(spec, rendered, toolchain, folder)
         r1cs = R1csHeader.read(compiled.r1cs)
         domain, needed = required_power(compiled.r1cs, spec.protocol)
         if phase1 is None:

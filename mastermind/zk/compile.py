@@ -73,6 +73,16 @@ def compile_circuit(
             signal, or its public signals are not those of the specification in that order.
     """
     compiled = compile_source(spec, rendered, toolchain, out, options)
+    require_signals(spec, compiled)
+    return compiled
+
+
+def require_signals(spec: CircuitSpec, compiled: CompiledCircuit) -> None:
+    """Check that a compiled circuit has the public signals of its specification, in that order.
+
+    Raises:
+        CompileError: it has others.
+    """
     outputs, inputs = compiled.interface.outputs, compiled.interface.public
     found = tuple(label for signal in (*outputs, *inputs) for label in signal.labels)
     if found != spec.public_labels:
@@ -88,7 +98,6 @@ def compile_circuit(
             f"{', '.join(spec.output_labels) or 'none'}",
             reason="outputs differ",
         )
-    return compiled
 
 
 def compile_source(
@@ -153,8 +162,15 @@ def sources_digest(spec: CircuitSpec) -> str:
         "circom": CIRCOM_VERSION,
         "options": list(OPTIONS),
         "packages": packages_digest(),
+        # With fewer warnings accepted, it might not compile.
+        "warnings": sorted(text for text, _ in spec.accepted_warnings),
     }
     return hashlib.sha256(canonical_json(decisive)).hexdigest()
+
+
+def compiled_folder(spec: CircuitSpec, home: Path) -> Path:
+    """Where `compile_once` keeps a circuit. Raises InvalidArtifactError when the source does not render."""
+    return home.absolute() / "compiled" / sources_digest(spec)
 
 
 def compile_once(spec: CircuitSpec, home: Path, progress: Progress = silent) -> CompiledCircuit:
@@ -167,7 +183,7 @@ def compile_once(spec: CircuitSpec, home: Path, progress: Progress = silent) -> 
         CompileError: as `compile_source`.
         ToolchainError: the compiler cannot be run.
     """
-    folder = home.absolute() / "compiled" / sources_digest(spec)
+    folder = compiled_folder(spec, home)
     if not folder.is_dir():
         toolchain = Toolchain.install(home, progress)
         progress(f"{spec.name}: compiling")
