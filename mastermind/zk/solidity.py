@@ -2,7 +2,8 @@
 
 The Groth16 contract is ours (`groth16_verifier.sol.j2`); its `verifyProof` takes what snarkjs's takes. It checks
 exactly as many public signals as there are against r, and its array of them has a fixed size. Those of PLONK and
-FFLONK come from snarkjs's templates.
+FFLONK come from snarkjs's templates, which check no public signal: a prover could put s + r where s was meant, and use
+up one thing twice. The checks are added here.
 
 An Ethereum precompile takes the i-part of an element of F_q[i] first, snarkjs's JSON has it last; the one place where
 they are swapped is here.
@@ -19,7 +20,7 @@ from pathlib import Path
 
 import jinja2
 
-from mastermind.errors import InvalidInputError, WrongProtocolError
+from mastermind.errors import InvalidInputError, SetupError, WrongProtocolError
 from mastermind.field import COORDINATE_MODULUS, MODULUS
 from mastermind.zk.artifacts import BuiltCircuit
 from mastermind.zk.curve import G2Point
@@ -28,6 +29,10 @@ from mastermind.zk.tools import Toolchain, run
 from mastermind.zk.universal import UniversalProof
 
 TIMEOUT_S = 600.0
+_UNIVERSAL_FUNCTION = re.compile(
+    r"function verifyProof\(\w+\[24\] calldata \w+, uint256\[(?P<count>\d+)\] calldata (?P<name>\w+)\) "
+    r"public view returns \(bool\) \{"
+)
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
@@ -65,10 +70,11 @@ def groth16_verifier(key: VerifyingKey, contract: str, labels: Sequence[str]) ->
 
 
 def universal_verifier(circuit: BuiltCircuit, toolchain: Toolchain) -> str:
-    """Return snarkjs's contract for a PLONK or FFLONK circuit.
+    """Return snarkjs's contract for a PLONK or FFLONK circuit, with a check of each public signal against r.
 
     Raises:
         WrongProtocolError: it is a Groth16 circuit.
+        SetupError: snarkjs's contract is not as expected, and cannot be made safe.
         ToolchainError: snarkjs failed.
     """
     if circuit.spec.protocol == "groth16":
@@ -76,7 +82,16 @@ def universal_verifier(circuit: BuiltCircuit, toolchain: Toolchain) -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "verifier.sol"
         run([*toolchain.snarkjs, "zkey", "export", "solidityverifier", circuit.zkey, path], timeout_s=TIMEOUT_S)
-        return path.read_text("utf-8")
+        source = path.read_text("utf-8")
+    found = list(_UNIVERSAL_FUNCTION.finditer(source))
+    if len(found) != 1 or int(found[0]["count"]) != circuit.universal_key.public_count:
+        raise SetupError(f"snarkjs's {circuit.spec.protocol} contract has another verifyProof than expected")
+    checks = "".join(
+        f"\n        if ({found[0]['name']}[{index}] >= {MODULUS}) return false;"
+        for index in range(circuit.universal_key.public_count)
+    )
+    at = found[0].end()
+    return f"{source[:at]}{checks}{source[at:]}"
 
 
 def calldata(public_signals: Sequence[int], proof: Proof | UniversalProof) -> str:
