@@ -41,7 +41,7 @@ from mastermind.zk.artifacts import BuiltCircuit
 from mastermind.zk.circuit import PROTOCOLS, CircuitSpec, ProofSystem, Signal
 from mastermind.zk.evidence import Proof, VerifyingKey, parse_public_signals, public_json
 from mastermind.zk.project import Project
-from mastermind.zk.prove import ProvedStatement, UniversalStatement
+from mastermind.zk.prove import Prover, UniversalProver
 from mastermind.zk.r1cs import R1csHeader
 from mastermind.zk.snarkjs import SnarkjsCli
 from mastermind.zk.solidity import calldata, groth16_verifier, universal_verifier
@@ -357,21 +357,21 @@ def prove(spec: CircuitSpec, project: Project, inputs_file: Any, out: Path, prov
     """
     inputs = read_inputs(inputs_file)
     built = _loaded(project, spec, quiet=as_json)
-    proved: ProvedStatement | UniversalStatement
-    start = time.perf_counter()
-    if spec.protocol == "groth16" and prover_name == "snarkjs":
-        proved = make_prover(prover_name, project.store).prove(built, inputs)
-    elif spec.protocol != "groth16" and prover_name == "native":
+    prover: Prover | UniversalProver
+    if spec.protocol == "groth16":
+        prover = make_prover(prover_name, project.store)
+    elif prover_name == "native":
         raise WrongProtocolError(f"{spec.protocol} is proved by snarkjs only")
     else:
-        proved = project.prove(built, inputs)
+        prover = UniversalProver(SnarkjsCli(Toolchain.install(project.home)))
+    start = time.perf_counter()
+    proved = prover.prove(built, inputs)
     seconds = time.perf_counter() - start
     write_statement(out, built, proved)
-    name = "native" if spec.protocol == "groth16" and prover_name != "snarkjs" else "snarkjs"
     if as_json:
-        print_json({"protocol": spec.protocol, **proved_json(built, proved, name, seconds, out)})
+        print_json({"protocol": spec.protocol, **proved_json(built, proved, prover.name, seconds, out)})
         return
-    click.echo(f"{out}: {spec.name} proved by {name} in {seconds:.3f} s ({spec.protocol}, {built.status} keys)")
+    click.echo(f"{out}: {spec.name} proved by {prover.name} in {seconds:.3f} s ({spec.protocol}, {built.status} keys)")
     for label, value in zip(built.spec.public_labels, public_json(proved.public_signals), strict=True):
         click.echo(f"  {label} = {value}")
 
@@ -392,7 +392,8 @@ def verify(
 ) -> None:
     """Verify the proof in DIR (proof.json, public.json) of a statement of CIRCUIT.
 
-    It is checked under your own key. A key that lies in DIR is not looked at.
+    It is checked under your own key. A key that lies in DIR is not looked at. PLONK and FFLONK are checked by snarkjs,
+    whatever --verifier says.
 
     \b
     Examples:

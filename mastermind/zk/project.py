@@ -138,20 +138,18 @@ class Project:
             InvalidProjectError: there is no such circuit.
             InvalidArtifactError: there is no such source, or it is outside the project.
         """
-        if circuit in self.entries:
-            entry, root, name = self.entries[circuit], self.root, circuit
-        elif circuit.endswith(_SUFFIXES):
-            entry, root, name = CircuitEntry(Path(circuit), protocol=self.protocol), None, ""
-            name = Path(circuit).name.removesuffix(".j2").removesuffix(".circom")
-            if _NAME.fullmatch(name) is None:
-                raise InvalidProjectError(f"{name[:70]!r} is no name for a circuit; rename its file", field="circuit")
-        else:
+        described = self.entries.get(circuit)
+        if described is None and not circuit.endswith(_SUFFIXES):
             known = f"; it has {', '.join(self.entries)}" if self.entries else ""
             raise InvalidProjectError(f"the project has no circuit {circuit[:70]!r}{known}", field="circuit")
+        entry = described or CircuitEntry(Path(circuit), protocol=self.protocol)
+        name = circuit if described else entry.source.name.removesuffix(".j2").removesuffix(".circom")
+        if _NAME.fullmatch(name) is None:
+            raise InvalidProjectError(f"{name[:70]!r} is no name for a circuit; rename its file", field="circuit")
         return circuit_at(
             entry.source,
             name=name,
-            root=root,
+            root=self.root if described else None,
             parameters={**entry.parameters, **(parameters or {})},
             sample=no_sample if entry.sample is None else _Sample(entry.sample),
             accepted_warnings=entry.accepted_warnings,

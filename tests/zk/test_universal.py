@@ -232,15 +232,44 @@ def test_the_protocols_are_kept_apart(proved: Proved, snarkjs_cli: SnarkjsCli, h
     assert refusal.value.field == "protocol"
 
 
-def test_the_contract_accepts_the_proof_and_no_other_statement(proved: Proved, toolchain: Toolchain, evm: Path) -> None:
-    source = universal_verifier(proved.circuit, toolchain)
-    (contract,) = re.findall(r"^contract (\w+)", source, re.MULTILINE)
-    good, other, beyond = (arguments((11, signal), proved.statement.proof) for signal in (2, 3, 2 + MODULUS))
+def forged(proved: Proved, toolchain: Toolchain, folder: Path) -> UniversalProof:
+    """A proof by a snarkjs that takes k + r for k = 2 wherever its transcript has it, as a cheating prover would."""
+    package = toolchain.modules / "snarkjs"
+    (folder / "build").mkdir(parents=True)
+    (folder / "node_modules").symlink_to(toolchain.modules)
+    (folder / "package.json").write_bytes((package / "package.json").read_bytes())
+    honest = "this.Fr.toRprBE(buffer, offset, this.data[i].data);"
+    source = (package / "build" / "cli.cjs").read_text("utf-8")
+    assert source.count(honest) == 1
+    beyond = (2 + MODULUS).to_bytes(32, "big").hex()
+    cheat = (
+        "if (BigInt('0x' + Buffer.from(buffer.slice(offset, offset + 32)).toString('hex')) === 2n)"
+        f" buffer.set(Buffer.from('{beyond}', 'hex'), offset);"
+    )
+    (folder / "build" / "cli.cjs").write_text(source.replace(honest, f"{honest} {cheat}"), "utf-8")
+    files = [folder / "inputs.json", proved.circuit.wasm, proved.circuit.zkey, folder / "proof.json", folder / "public"]
+    files[0].write_text(json.dumps(INPUTS), "utf-8")
+    run([toolchain.node, folder / "build" / "cli.cjs", proved.protocol, "fullprove", *files], timeout_s=60)
+    return UniversalProof.parse(json.loads(files[3].read_bytes()), proved.protocol)
+
+
+def test_vin_9_the_contract_takes_one_statement_in_one_spelling(
+    proved: Proved, toolchain: Toolchain, evm: Path, tmp_path: Path
+) -> None:
+    def answers(source: str, *calls: list[str]) -> list[bool | None]:
+        (contract,) = re.findall(r"^contract (\w+)", source, re.MULTILINE)
+        return call(evm, source, contract, calls, accepted="Unused function parameter")
+
+    proof = proved.statement.proof
+    good, other = arguments((11, 2), proof), arguments((11, 3), proof)
     changed = [*good[:-3], f"0x{int(good[-3], 16) ^ 1:064x}", *good[-2:]]
-    answers = call(evm, source, contract, [good, other, beyond, changed], accepted="Unused function parameter")
-    assert answers == [True, False, False, False]
-    # VIN-9: the template of snarkjs has no such check.
-    assert re.findall(rf"ubSignals\[(\d+)\] >= {MODULUS}\) return false;", source) == ["0", "1"]
+    beyond = arguments((11, 2 + MODULUS), forged(proved, toolchain, tmp_path / "forger"))
+    source = universal_verifier(proved.circuit, toolchain)
+    assert answers(source, good, other, changed, beyond) == [True, False, False, False]
+    # It is the added checks that refuse the forged proof: snarkjs's own contract accepts it.
+    without, count = re.subn(rf" if \(_?pubSignals\[\d\] >= {MODULUS}\) return false;", "", source)
+    assert count == 2
+    assert answers(without, good, beyond) == [True, True]
 
 
 def test_keys_under_the_hermez_ceremony_say_so(proved: Proved, shared_ptau: Path) -> None:
