@@ -16,6 +16,7 @@
     |   |-- WrongKeySetError
     |   |-- WrongProtocolError              a circuit that was set up for another protocol
     |   |-- InvalidProjectError             a project file or a circuit in it that is not as it should be
+    |   |   `-- MissingProjectError         no project file at all
     |   `-- InvalidArtifactError            a file that is not what its manifest says
     |-- GameError                           the game says no
     |   |-- NotYourCodeError                a player was asked about a code that is the other player's
@@ -136,6 +137,10 @@ class InvalidProjectError(InvalidInputError):
     def __init__(self, message: str, *, field: str) -> None:
         super().__init__(message)
         self.field = field
+
+
+class MissingProjectError(InvalidProjectError):
+    """A folder that belongs to no project."""
 
 
 class InvalidArtifactError(InvalidInputError):

@@ -36,7 +36,7 @@ from mastermind.cli.statements import (
     write_private,
     write_statement,
 )
-from mastermind.errors import InvalidInputError, InvalidProjectError, WrongKeySetError, WrongProtocolError
+from mastermind.errors import InvalidInputError, MissingProjectError, WrongKeySetError, WrongProtocolError
 from mastermind.zk.artifacts import BuiltCircuit
 from mastermind.zk.circuit import PROTOCOLS, CircuitSpec, ProofSystem, Signal
 from mastermind.zk.evidence import Proof, VerifyingKey, parse_public_signals, public_json
@@ -95,9 +95,7 @@ def project_option(function: Callable[..., Any]) -> Callable[..., Any]:
     def wrapper(*args: Any, home: Path | None, **kwargs: Any) -> Any:
         try:
             project = Project.find(home=home)
-        except InvalidProjectError as error:
-            if error.field != "tool.mastermind.zk":
-                raise
+        except MissingProjectError:
             project = Project.without_file(home=home)
         return function(*args, project=project, **kwargs)
 

@@ -28,7 +28,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from mastermind.errors import InvalidProjectError
+from mastermind.errors import InvalidProjectError, MissingProjectError
 from mastermind.sources import default_home
 from mastermind.zk.artifacts import ArtifactStore, BuiltCircuit
 from mastermind.zk.circuit import PROTOCOLS, CircuitSpec, ProofSystem, no_sample, parse_inputs
@@ -105,14 +105,15 @@ class Project:
             home: overrides the home in the file and MASTERMIND_HOME.
 
         Raises:
-            InvalidProjectError: there is none, or it is not as it should be.
+            MissingProjectError: there is none.
+            InvalidProjectError: it is not as it should be.
         """
         start = (folder or Path.cwd()).absolute()
         for candidate in (start, *start.parents):
             table = _read_table(candidate / FILE)
             if table is not None:
                 return _parse(candidate, table, home)
-        raise InvalidProjectError(f"no {FILE} with a table [{TABLE}] in {start} or above", field=TABLE)
+        raise MissingProjectError(f"no {FILE} with a table [{TABLE}] in {start} or above", field=TABLE)
 
     @classmethod
     def without_file(cls, *, home: Path | None = None) -> Project:

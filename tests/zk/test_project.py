@@ -13,6 +13,7 @@ from mastermind.errors import (
     InvalidArtifactError,
     InvalidProjectError,
     InvalidSignalsError,
+    MissingProjectError,
     MissingSampleError,
     WrongKeySetError,
 )
@@ -122,11 +123,19 @@ def test_a_file_that_is_no_toml_is_refused(root: Path) -> None:
     assert refusal.value.field == "pyproject.toml"
 
 
+@pytest.mark.parametrize("text", ["[tool.mastermind]\nzk = 1\n", "[tool]\nmastermind = []\n", "tool = 'zk'\n"])
+def test_a_table_that_is_none_is_refused_and_not_passed_by(root: Path, text: str) -> None:
+    (root / "pyproject.toml").write_text(text, "utf-8")
+    with pytest.raises(InvalidProjectError) as refusal:
+        Project.find(root)
+    assert not isinstance(refusal.value, MissingProjectError)
+
+
 def test_a_file_without_the_table_is_passed_by(root: Path) -> None:
     (root / "circuits" / "pyproject.toml").write_text("[project]\nname = 'inner'\n", "utf-8")
     assert Project.find(root / "circuits").root == root
     (root / "pyproject.toml").unlink()
-    with pytest.raises(InvalidProjectError):
+    with pytest.raises(MissingProjectError):
         Project.find(root / "circuits")
 
 
