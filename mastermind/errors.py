@@ -7,12 +7,16 @@
     |   |-- InvalidClueError
     |   |-- NotInFieldError
     |   |-- InvalidSignalsError             inputs of a circuit: name, count, range or spelling
+    |   |-- MissingSampleError              a circuit whose sample inputs nobody has given
     |   |-- MalformedProofError             a proof or public signals that are not well formed
     |   |-- MalformedKeyError               a verifying key that is not well formed
     |   |   `-- InsecureKeyError            ... or that makes every statement provable
     |   |-- MalformedEvidenceError          a transcript, certificate or reveal that is not well formed
     |   |-- SecretFileError                 a secret file: readable by others, damaged, wrong passphrase
     |   |-- WrongKeySetError
+    |   |-- WrongProtocolError              a circuit that was set up for another protocol
+    |   |-- InvalidProjectError             a project file or a circuit in it that is not as it should be
+    |   |   `-- MissingProjectError         no project file at all
     |   `-- InvalidArtifactError            a file that is not what its manifest says
     |-- GameError                           the game says no
     |   |-- NotYourCodeError                a player was asked about a code that is the other player's
@@ -80,6 +84,10 @@ class InvalidSignalsError(InvalidInputError):
         self.signal = signal
 
 
+class MissingSampleError(InvalidInputError):
+    """A circuit for which nobody has given sample inputs."""
+
+
 class MalformedProofError(InvalidInputError):
     """A proof or a list of public signals that is not well formed; `field` names the part."""
 
@@ -118,6 +126,22 @@ class SecretFileError(InvalidInputError):
 
 class WrongKeySetError(InvalidInputError):
     """Evidence made under other keys than the ones at hand."""
+
+
+class WrongProtocolError(InvalidInputError):
+    """A circuit that was set up for another protocol than is asked of it."""
+
+
+class InvalidProjectError(InvalidInputError):
+    """A project that is not described as it should be; `field` names the part."""
+
+    def __init__(self, message: str, *, field: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class MissingProjectError(InvalidProjectError):
+    """A folder that belongs to no project."""
 
 
 class InvalidArtifactError(InvalidInputError):

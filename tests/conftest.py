@@ -11,6 +11,7 @@ from mastermind.cli.output import default_home
 from mastermind.game.circuits import specs
 from mastermind.rules import Rules
 from mastermind.zk.artifacts import ArtifactStore, KeySet
+from mastermind.zk.phase1 import Phase1, development_phase1
 from mastermind.zk.prove import NativeProver, self_test
 from mastermind.zk.tools import Toolchain
 
@@ -24,6 +25,12 @@ def store() -> ArtifactStore:
 def toolchain(store: ArtifactStore) -> Toolchain:
     """Node and the pinned packages. A machine without them fails these tests; it does not skip them."""
     return Toolchain.install(store.home)
+
+
+@pytest.fixture(scope="session")
+def phase1(store: ArtifactStore, toolchain: Toolchain) -> Phase1:
+    """The development phase 1 of the shared home."""
+    return development_phase1(1, toolchain, store.home)
 
 
 @pytest.fixture(scope="session")

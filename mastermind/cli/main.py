@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from mastermind.cli import ceremony, circuits, demo, duel, games, keys, play, players, proofs, referee, rules, solve
+from mastermind.cli import ceremony, circuits, demo, duel, games, keys, play, players, proofs, referee, rules, solve, zk
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -38,3 +38,4 @@ main.add_command(play.play)
 main.add_command(demo.demo)
 main.add_command(duel.duel)
 main.add_command(solve.solve)
+main.add_command(zk.zk)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import threading
 import time
@@ -15,7 +14,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 import click
 
 from mastermind.errors import GameError, InvalidInputError, MastermindError, RejectedCeremonyError, WitnessError
-from mastermind.sources import circuits_dir
+from mastermind.sources import default_home as default_home
 from mastermind.zk.artifacts import ArtifactStore
 
 ACCEPTED, REJECTED, BAD_INPUT, TOOL_FAILURE = 0, 1, 2, 3
@@ -85,15 +84,6 @@ def store_option(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args, store=ArtifactStore(home or default_home()), **kwargs)
 
     return wrapper
-
-
-def default_home() -> Path:
-    """`build/` of the checkout that this package is run from, else a folder in the user's cache."""
-    checkout = circuits_dir().parent
-    if (checkout / "pyproject.toml").is_file():
-        return checkout / "build"
-    cache = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
-    return Path(cache) / "mastermind"
 
 
 class ProgressLine:

@@ -6,6 +6,8 @@
       artifacts/   one folder per built circuit, named by the SHA-256 of its manifest; never changed
       recipes/     what was built from what: recipe digest -> artifact
       key_sets/    what is in use: name -> artifacts of its circuits
+      circuits/    single circuits in use (`build_circuit`): digest of the sources and protocol -> artifact
+      compiled/    compiled circuits without keys, by digest of the sources
       known/       every key set there has been: key set id -> the same
       locks/ tmp/
 
@@ -30,17 +32,31 @@ from typing import Any
 
 from filelock import FileLock
 
-from mastermind.errors import InvalidArtifactError, InvalidInputError, RejectedCeremonyError, WrongKeySetError
-from mastermind.zk.circuit import CircuitSpec
-from mastermind.zk.compile import OPTIONS, compile_circuit
+from mastermind.errors import (
+    InvalidArtifactError,
+    InvalidInputError,
+    RejectedCeremonyError,
+    WrongKeySetError,
+    WrongProtocolError,
+)
+from mastermind.zk.circuit import CircuitSpec, ProofSystem
+from mastermind.zk.compile import (
+    OPTIONS,
+    CompiledCircuit,
+    compile_circuit,
+    compiled_folder,
+    require_signals,
+    sources_digest,
+)
 from mastermind.zk.contributions import TRANSCRIPT, CeremonyTranscript, Phase1Record
 from mastermind.zk.evidence import VerifyingKey, canonical_json, key_set_id, parse_json
 from mastermind.zk.phase1 import Phase1, development_phase1
 from mastermind.zk.progress import Progress, silent
-from mastermind.zk.r1cs import R1cs
-from mastermind.zk.render import RenderedCircuit, own_digests, render
+from mastermind.zk.r1cs import R1csHeader
+from mastermind.zk.render import RenderedCircuit, is_circomlib, own_digests, render
 from mastermind.zk.setup import make_keys
 from mastermind.zk.tools import CIRCOM_VERSION, Toolchain
+from mastermind.zk.universal import UniversalKey, make_universal_keys, required_power
 from mastermind.zk.zkey import Contribution, ZkeyHeader
 
 FORMAT = 1
@@ -59,14 +75,36 @@ class BuiltCircuit:
         folder: where its files are.
         digest: SHA-256 of the manifest; identifies the artifact.
         manifest: parsed.
-        verifying_key: of its key pair.
+        key: the verifying key of its key pair.
     """
 
     spec: CircuitSpec
     folder: Path
     digest: str
     manifest: Mapping[str, Any]
-    verifying_key: VerifyingKey
+    key: VerifyingKey | UniversalKey
+
+    @property
+    def verifying_key(self) -> VerifyingKey:
+        """The verifying key of a Groth16 circuit.
+
+        Raises:
+            WrongProtocolError: it was set up for another protocol.
+        """
+        if not isinstance(self.key, VerifyingKey):
+            raise WrongProtocolError(f"{self.spec.name} was set up for {self.key.protocol}, not for groth16")
+        return self.key
+
+    @property
+    def universal_key(self) -> UniversalKey:
+        """The verifying key of a PLONK or FFLONK circuit.
+
+        Raises:
+            WrongProtocolError: it was set up for Groth16.
+        """
+        if not isinstance(self.key, UniversalKey):
+            raise WrongProtocolError(f"{self.spec.name} was set up for groth16")
+        return self.key
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, BuiltCircuit) and self.digest == other.digest
@@ -114,12 +152,12 @@ class BuiltCircuit:
         for name in (f"{spec.name}.{kind}" for kind in ("r1cs", "wasm", "zkey", "sym")):
             if name not in manifest["files"]:
                 raise InvalidArtifactError(f"the manifest in {folder} does not list {name}", path=folder / MANIFEST)
-        key = VerifyingKey.read(folder / VERIFYING_KEY)
-        header = ZkeyHeader.read(folder / f"{spec.name}.zkey")
-        if not header.matches(key):
-            raise InvalidArtifactError(f"the keys in {folder} do not belong together", path=folder)
-        _require_ceremony(folder, spec.name, manifest, header)
-        return cls(spec, folder, digest, manifest, key)
+        if manifest.get("protocol", "groth16") != spec.protocol:
+            raise InvalidArtifactError(f"{folder} holds no {spec.protocol} keys of {spec.name}", path=folder)
+        keys = _read_keys(folder, spec)
+        if spec.protocol == "groth16":
+            _require_ceremony(folder, spec.name, manifest)
+        return cls(spec, folder, digest, manifest, keys)
 
     def require_current(self) -> None:
         """Check that the templates still render to the sources this was built from (circomlib aside), and
@@ -135,7 +173,7 @@ class BuiltCircuit:
                 "build it again",
                 path=self.folder,
             )
-        built = {path: sha for path, sha in self.manifest["sources"].items() if "circomlib/" not in path}
+        built = {path: sha for path, sha in self.manifest["sources"].items() if not is_circomlib(path)}
         current = own_digests(self.spec)
         changed = sorted(path for path in built.keys() | current.keys() if built.get(path) != current.get(path))
         if changed:
@@ -143,6 +181,19 @@ class BuiltCircuit:
                 f"{self.spec.name} was built from other sources ({', '.join(changed)} changed); build it again",
                 path=self.folder,
             )
+
+
+def _read_keys(folder: Path, spec: CircuitSpec) -> VerifyingKey | UniversalKey:
+    """Read the verifying key of an artifact, which must go with the proving key as far as that tells."""
+    if spec.protocol != "groth16":
+        universal = UniversalKey.read(folder / VERIFYING_KEY, spec.protocol)
+        if universal.public_count != len(spec.public_labels):
+            raise InvalidArtifactError(f"the key in {folder} is not of {spec.name}", path=folder)
+        return universal
+    key = VerifyingKey.read(folder / VERIFYING_KEY)
+    if not ZkeyHeader.read(folder / f"{spec.name}.zkey").matches(key):
+        raise InvalidArtifactError(f"the keys in {folder} do not belong together", path=folder)
+    return key
 
 
 @dataclass(frozen=True)
@@ -284,6 +335,95 @@ class ArtifactStore:
             self.use(key_set)
         return key_set
 
+    def build_circuit(
+        self,
+        spec: CircuitSpec,
+        self_test: SelfTest,
+        *,
+        phase1: Phase1 | None = None,
+        force: bool = False,
+        progress: Progress = silent,
+    ) -> BuiltCircuit:
+        """Build a single circuit, if it is missing or `force` is set, and put it into use for its sources and protocol.
+
+        Raises:
+            CompileError, SetupError, ToolchainError: it could not be built. What was in use stays.
+        """
+        toolchain = Toolchain.install(self.home, progress)
+        record = self._circuit_record(spec)
+        in_use = _read_record(record)
+        built = self._build(spec, toolchain, self._indexed(record), self_test, phase1, force, progress)
+        content = {
+            "format": FORMAT,
+            "circuit": spec.name,
+            "sources": str(spec.sources.absolute()),
+            "protocol": spec.protocol,
+            "artifact": built.digest,
+        }
+        if in_use != content:
+            self._folder("circuits")
+            _write(record, content)
+        return built
+
+    def load_circuit(self, spec: CircuitSpec) -> BuiltCircuit:
+        """Load what `build_circuit` has put into use for these sources and this protocol. Needs no Node.
+
+        Raises:
+            WrongKeySetError: nothing; it has not been built, or its sources have changed since.
+            InvalidArtifactError: it is damaged.
+        """
+        record = _read_record(self._circuit_record(spec))
+        if record is None:
+            raise WrongKeySetError(f"there are no {spec.protocol} keys for {spec.name} as its sources are now")
+        return self._load(str(record.get("artifact")), spec)
+
+    def circuit_status(self, spec: CircuitSpec) -> str | None:
+        """`development` or `ceremony`, the status of the keys that `load_circuit` would load; None without keys.
+
+        Of `spec`, its signals need not be known.
+
+        Raises:
+            InvalidArtifactError: they are damaged.
+        """
+        record = _read_record(self._circuit_record(spec))
+        if record is None:
+            return None
+        manifest, _ = read_manifest(self.home / "artifacts" / str(record.get("artifact")))
+        return str(manifest["setup"]["status"])
+
+    def remove_circuit(self, spec: CircuitSpec) -> list[Path]:
+        """Remove what has been built of a single circuit, from these sources or earlier ones in the same folder.
+
+        Artifacts that a key set uses stay. Returns the removed folders.
+        """
+        kept = {
+            digest
+            for path in [*(self.home / "known").glob("*.json"), *(self.home / "key_sets").glob("*.json")]
+            for digest in (_circuits(_read_record(path)) or {}).values()
+        }
+        removed = []
+        for path in sorted((self.home / "circuits").glob("*.json")):
+            record = _read_record(path) or {}
+            if (record.get("circuit"), record.get("sources")) != (spec.name, str(spec.sources.absolute())):
+                continue
+            path.unlink(missing_ok=True)
+            digest = str(record.get("artifact"))
+            folder = self.home / "artifacts" / digest
+            if digest not in kept and folder.is_dir():
+                for index in (self.home / "recipes").glob("*.json"):
+                    if self._indexed(index) == digest:
+                        index.unlink(missing_ok=True)
+                shutil.rmtree(folder)
+                removed.append(folder)
+        compiled = compiled_folder(spec, self.home)
+        if compiled.is_dir():
+            shutil.rmtree(compiled)
+            removed.append(compiled)
+        return removed
+
+    def _circuit_record(self, spec: CircuitSpec) -> Path:
+        return self.home / "circuits" / f"{sources_digest(spec)}-{spec.protocol}.json"
+
     def use(self, key_set: KeySet) -> None:
         """Put a key set whose artifacts are in the store into use under its name."""
         record = {"format": FORMAT, "name": key_set.name, "circuits": key_set.artifacts}
@@ -326,7 +466,7 @@ class ArtifactStore:
         progress: Progress,
     ) -> BuiltCircuit:
         rendered = render(spec, toolchain.modules / "circomlib" / "circuits")
-        recipe = recipe_of(rendered, toolchain)
+        recipe = recipe_of(rendered, toolchain, spec.protocol)
         origin = "development" if phase1 is None else phase1.digest
         index = self._folder("recipes") / f"{recipe}-{origin[:32]}.json"
         with FileLock(self._folder("locks") / f"{recipe}.lock"):
@@ -358,15 +498,27 @@ class ArtifactStore:
         phase1: Phase1 | None,
         progress: Progress,
     ) -> BuiltCircuit:
-        progress(f"{spec.name}: compiling")
-        compiled = compile_circuit(spec, rendered, toolchain, folder)
-        r1cs = R1cs.read(compiled.r1cs)
+        kept = compiled_folder(spec, self.home)
+        if kept.is_dir():
+            shutil.copytree(kept, folder, dirs_exist_ok=True)
+            compiled = CompiledCircuit(spec.name, folder)
+            require_signals(spec, compiled)
+        else:
+            progress(f"{spec.name}: compiling")
+            compiled = compile_circuit(spec, rendered, toolchain, folder)
+        domain, needed = required_power(compiled.r1cs, spec.protocol)
         if phase1 is None:
-            phase1 = development_phase1(r1cs.domain_power, toolchain, self.home, progress)
-        keys = make_keys(compiled, r1cs.domain_power, phase1, toolchain, folder, progress)
-        # One contributor, whatever the phase 1: nobody else can know that delta was forgotten.
-        setup = setup_json("development", phase1, keys.header.contributions)
-        write_artifact(spec, rendered, toolchain, folder, setup)
+            phase1 = development_phase1(needed, toolchain, self.home, progress)
+        contributions: tuple[Contribution, ...] = ()
+        if spec.protocol == "groth16":
+            contributions = make_keys(compiled, domain, phase1, toolchain, folder, progress).header.contributions
+            # One contributor, whatever the phase 1: nobody else can know that delta was forgotten.
+            status = "development"
+        else:
+            make_universal_keys(compiled, spec.protocol, domain, phase1, toolchain, folder, progress)
+            # Phase 1 is the whole setup.
+            status = "ceremony" if phase1.origin == "hermez" else "development"
+        write_artifact(spec, rendered, toolchain, folder, setup_json(status, phase1, contributions))
         return BuiltCircuit.load(folder, spec)
 
     def _usable(self, digest: str | None, spec: CircuitSpec, recipe: str) -> BuiltCircuit | None:
@@ -412,17 +564,19 @@ def write_artifact(
 ) -> None:
     """Complete a folder of compiled circuit and keys: add the source, and the manifest over all that is there."""
     rendered.write(folder / "source")
-    r1cs = R1cs.read(folder / f"{spec.name}.r1cs")
+    constraints = folder / f"{spec.name}.r1cs"
+    r1cs, (domain_power, _) = R1csHeader.read(constraints), required_power(constraints, spec.protocol)
     manifest = {
         "format": FORMAT,
         "circuit": spec.name,
         "parameters": dict(spec.parameters),
         "public": list(spec.public_labels),
-        "recipe": recipe_of(rendered, toolchain),
+        "recipe": recipe_of(rendered, toolchain, spec.protocol),
         "sources": rendered.digests,
-        "constraints": len(r1cs.constraints),
+        "constraints": r1cs.constraint_count,
         "wires": r1cs.wire_count,
-        "domain_power": r1cs.domain_power,
+        "domain_power": domain_power,
+        "protocol": spec.protocol,
         "tools": tool_versions(toolchain),
         "setup": dict(setup),
         "files": {
@@ -488,9 +642,9 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
     return manifest, hashlib.sha256(data).hexdigest()
 
 
-def recipe_of(rendered: RenderedCircuit, toolchain: Toolchain) -> str:
+def recipe_of(rendered: RenderedCircuit, toolchain: Toolchain, protocol: ProofSystem = "groth16") -> str:
     """The digest of all that decides a circuit's constraints and the form of its keys."""
-    recipe = {
+    recipe: dict[str, Any] = {
         "format": FORMAT,
         "circuit": rendered.name,
         "sources": rendered.digests,
@@ -498,10 +652,12 @@ def recipe_of(rendered: RenderedCircuit, toolchain: Toolchain) -> str:
         "options": list(OPTIONS),
         "snarkjs": toolchain.version("snarkjs"),
     }
+    if protocol != "groth16":  # which was the only one before
+        recipe["protocol"] = protocol
     return hashlib.sha256(canonical_json(recipe)).hexdigest()
 
 
-def _require_ceremony(folder: Path, circuit: str, manifest: Mapping[str, Any], header: ZkeyHeader) -> None:
+def _require_ceremony(folder: Path, circuit: str, manifest: Mapping[str, Any]) -> None:
     """Check that a circuit has the transcript of its ceremony if it says it is from one, and that they agree.
 
     Raises:
@@ -511,6 +667,7 @@ def _require_ceremony(folder: Path, circuit: str, manifest: Mapping[str, Any], h
         if manifest["setup"]["status"] == "ceremony":
             raise InvalidArtifactError(f"the keys in {folder} have no transcript of a ceremony", path=folder / MANIFEST)
         return
+    header = ZkeyHeader.read(folder / f"{circuit}.zkey")
     try:
         transcript = CeremonyTranscript.read(folder / TRANSCRIPT)
         if circuit not in transcript.circuits:

@@ -1,40 +1,65 @@
-"""What a circuit is to the toolkit: its template, its parameters and its inputs.
+"""What a circuit is to the toolkit: its template, its parameters, its inputs and outputs.
 
-Owns the check of witness inputs by name, count and range, before any tool sees them. The order of the public
-inputs in a `CircuitSpec` is the order of the public signals of its proofs; the build verifies that.
+Owns the check of witness inputs by name, count and range, before any tool sees them. The order of the outputs and the
+public inputs in a `CircuitSpec` is the order of the public signals of its proofs; the build verifies that.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal, get_args
 
-from mastermind.errors import InvalidSignalsError, NotInFieldError
+from mastermind.errors import InvalidSignalsError, MissingSampleError, NotInFieldError
 from mastermind.field import MODULUS, parse_field_element
 from mastermind.zk.nesting import shallow_text
 
 #: The largest integer that a JSON reader built on doubles (such as JavaScript's) keeps exactly.
 MAX_SAFE_INTEGER = 2**53 - 1
 
+#: How proofs are made: Groth16 has a phase 2 for each circuit, the others a universal setup (`universal`).
+ProofSystem = Literal["groth16", "plonk", "fflonk"]
+PROTOCOLS: tuple[ProofSystem, ...] = get_args(ProofSystem)
+
 #: Checked inputs: every signal as a list of field elements, one long for a single signal.
 SignalValues = dict[str, list[int]]
 
 
+def no_sample() -> Mapping[str, object]:
+    """The `sample` of a circuit for which nobody has given any."""
+    raise MissingSampleError("the circuit has no sample inputs")
+
+
 @dataclass(frozen=True)
 class Signal:
-    """An input of a circuit.
+    """An input or output of a circuit.
 
     Attributes:
         name: as in the template.
-        size: number of elements of a one-dimensional array, or None for a single signal.
+        size: number of elements of an array, or of each dimension of one that has several, outermost first; None for
+            a single signal.
         bound: values are 0 .. bound - 1; the circuit enforces it too, this is for an early, clear refusal.
     """
 
     name: str
-    size: int | None = None
+    size: int | tuple[int, ...] | None = None
     bound: int = MODULUS
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of elements in each dimension; empty for a single signal."""
+        if self.size is None:
+            return ()
+        return (self.size,) if isinstance(self.size, int) else self.size
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Its elements one by one, the last index running fastest: `clue`, or `pegs[0]`, `pegs[1]`, ..."""
+        indices = itertools.product(*(range(size) for size in self.shape))
+        return tuple(self.name + "".join(f"[{index}]" for index in element) for element in indices)
 
 
 @dataclass(frozen=True)
@@ -45,11 +70,13 @@ class CircuitSpec:
         name: of the circuit and of its files.
         sources: folder that the template paths are relative to.
         template: the file with `component main`, relative to `sources`.
-        parameters: values for the templates; `public` is added from `public`.
+        parameters: values for the templates; `public`, the names of the public inputs, is added unless it is one.
         public: public inputs, in the order of the public signals.
         private: private inputs.
         sample: makes inputs that the circuit accepts, fresh ones at each call; the build proves them.
         accepted_warnings: compiler warnings that do not fail the build: (text that occurs in it, reason).
+        outputs: what the circuit computes; circom makes them the first public signals.
+        protocol: how it is proved.
     """
 
     name: str
@@ -58,19 +85,20 @@ class CircuitSpec:
     parameters: Mapping[str, bool | int | str]
     public: tuple[Signal, ...]
     private: tuple[Signal, ...]
-    sample: Callable[[], Mapping[str, object]] = field(compare=False)
+    sample: Callable[[], Mapping[str, object]] = field(default=no_sample, compare=False)
     accepted_warnings: tuple[tuple[str, str], ...] = ()
+    outputs: tuple[Signal, ...] = ()
+    protocol: ProofSystem = "groth16"
+
+    @property
+    def output_labels(self) -> tuple[str, ...]:
+        """The outputs one by one: the first of the public signals."""
+        return tuple(label for signal in self.outputs for label in signal.labels)
 
     @property
     def public_labels(self) -> tuple[str, ...]:
-        """The public signals one by one: `clue`, or `pegs[0]`, `pegs[1]`, ... for an array."""
-        labels: list[str] = []
-        for signal in self.public:
-            if signal.size is None:
-                labels.append(signal.name)
-            else:
-                labels += [f"{signal.name}[{index}]" for index in range(signal.size)]
-        return tuple(labels)
+        """The public signals one by one: outputs, then public inputs."""
+        return self.output_labels + tuple(label for signal in self.public for label in signal.labels)
 
     def check_inputs(self, inputs: Mapping[str, object]) -> SignalValues:
         """Return `inputs` as lists of field elements, in the order of the signals.
@@ -94,25 +122,27 @@ class CircuitSpec:
             checked[name] = _elements(signal, inputs[name])
         return checked
 
-    def public_signals(self, values: SignalValues) -> tuple[int, ...]:
-        """The public signals that a proof for these checked inputs has."""
+    def public_inputs(self, values: SignalValues) -> tuple[int, ...]:
+        """The public signals after the outputs that a proof for these checked inputs has."""
         return tuple(value for signal in self.public for value in values[signal.name])
 
 
+def _items(signal: Signal, label: str, shape: Sequence[int], given: object) -> list[object]:
+    """The elements of a value of the given shape, the last index running fastest."""
+    if not shape:
+        return [given]
+    if not isinstance(given, list | tuple) or len(given) != shape[0]:
+        found = f"{len(given)}" if isinstance(given, list | tuple) else "no list"
+        items = "values" if len(shape) == 1 else "lists"
+        raise InvalidSignalsError(f"{label} must be a list of {shape[0]} {items}, not {found}", signal=signal.name)
+    return [
+        element for index, item in enumerate(given) for element in _items(signal, f"{label}[{index}]", shape[1:], item)
+    ]
+
+
 def _elements(signal: Signal, given: object) -> list[int]:
-    if signal.size is None:
-        items: Sequence[object] = [given]
-        labels = [signal.name]
-    else:
-        if not isinstance(given, list | tuple) or len(given) != signal.size:
-            found = f"{len(given)}" if isinstance(given, list | tuple) else "no list"
-            raise InvalidSignalsError(
-                f"{signal.name} must be a list of {signal.size} values, not {found}", signal=signal.name
-            )
-        items = given
-        labels = [f"{signal.name}[{index}]" for index in range(signal.size)]
     elements = []
-    for label, item in zip(labels, items, strict=True):
+    for label, item in zip(signal.labels, _items(signal, signal.name, signal.shape, given), strict=True):
         try:
             if isinstance(item, str):
                 value = parse_field_element(item, label)
@@ -169,9 +199,12 @@ def parse_inputs(text: str | bytes, *, max_bytes: int = 1 << 20) -> dict[str, ob
     if not isinstance(parsed, dict):
         raise InvalidSignalsError("the inputs must be a JSON object of signal names and values", signal="")
     for name, value in parsed.items():
-        for item in value if isinstance(value, list) else [value]:
-            if isinstance(item, int) and not isinstance(item, bool) and abs(item) > MAX_SAFE_INTEGER:
-                raise InvalidSignalsError(
-                    f"{name} holds a bare integer beyond 2^53 - 1; write it as a string", signal=name
-                )
+        if not _is_safe(value):
+            raise InvalidSignalsError(f"{name} holds a bare integer beyond 2^53 - 1; write it as a string", signal=name)
     return parsed
+
+
+def _is_safe(value: object) -> bool:
+    if isinstance(value, list):
+        return all(_is_safe(item) for item in value)
+    return not isinstance(value, int) or isinstance(value, bool) or abs(value) <= MAX_SAFE_INTEGER

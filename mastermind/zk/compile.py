@@ -6,17 +6,22 @@ choice gives another constraint system. Every warning fails the build unless the
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from mastermind.errors import CompileError
 from mastermind.zk.circuit import CircuitSpec
-from mastermind.zk.r1cs import R1cs, read_symbols
-from mastermind.zk.render import RenderedCircuit
-from mastermind.zk.tools import Toolchain, run
+from mastermind.zk.evidence import canonical_json
+from mastermind.zk.interface import Interface
+from mastermind.zk.progress import Progress, silent
+from mastermind.zk.r1cs import R1csHeader
+from mastermind.zk.render import RenderedCircuit, own_digests, render
+from mastermind.zk.tools import CIRCOM_VERSION, Toolchain, packages_digest, run
 
 #: Full simplification: linear constraints cost proving time and prove nothing more.
 OPTIONS = ("--O2", "--inspect")
@@ -48,6 +53,11 @@ class CompiledCircuit:
     def sym(self) -> Path:
         return self.folder / f"{self.name}.sym"
 
+    @cached_property
+    def interface(self) -> Interface:
+        """The signals of the main component, as the compiler has written them down. Raises InvalidArtifactError."""
+        return Interface.read(self.r1cs, self.sym)
+
 
 def compile_circuit(
     spec: CircuitSpec,
@@ -61,6 +71,47 @@ def compile_circuit(
     Raises:
         CompileError: the source has an error or a warning that is not accepted, has no constraint or no public
             signal, or its public signals are not those of the specification in that order.
+    """
+    compiled = compile_source(spec, rendered, toolchain, out, options)
+    require_signals(spec, compiled)
+    return compiled
+
+
+def require_signals(spec: CircuitSpec, compiled: CompiledCircuit) -> None:
+    """Check that a compiled circuit has the public signals of its specification, in that order.
+
+    Raises:
+        CompileError: it has others.
+    """
+    outputs, inputs = compiled.interface.outputs, compiled.interface.public
+    found = tuple(label for signal in (*outputs, *inputs) for label in signal.labels)
+    if found != spec.public_labels:
+        raise CompileError(
+            f"the public signals of {spec.name} are {', '.join(found)}; the specification says "
+            f"{', '.join(spec.public_labels)}",
+            reason="public signals differ",
+        )
+    computed = tuple(label for signal in outputs for label in signal.labels)
+    if computed != spec.output_labels:
+        raise CompileError(
+            f"the outputs of {spec.name} are {', '.join(computed) or 'none'}; the specification says "
+            f"{', '.join(spec.output_labels) or 'none'}",
+            reason="outputs differ",
+        )
+
+
+def compile_source(
+    spec: CircuitSpec,
+    rendered: RenderedCircuit,
+    toolchain: Toolchain,
+    out: Path,
+    options: Sequence[str] = OPTIONS,
+) -> CompiledCircuit:
+    """Compile a circuit into the folder `out`, whatever signals it has.
+
+    Raises:
+        CompileError: the source has an error or a warning that is not accepted, or has no constraint or no public
+            signal.
     """
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out) as folder:
@@ -90,8 +141,63 @@ def compile_circuit(
         for suffix, path in made.items():
             path.rename(out / f"{spec.name}{suffix}")
     compiled = CompiledCircuit(spec.name, out)
-    _check_public_signals(spec, R1cs.read(compiled.r1cs), read_symbols(compiled.sym))
+    header = R1csHeader.read(compiled.r1cs)
+    if not header.constraint_count:
+        raise CompileError(f"{spec.name} has no constraint: it proves nothing", reason="no constraint")
+    if not header.public_count:
+        raise CompileError(f"{spec.name} has no public signal: it states nothing", reason="no public signal")
     return compiled
+
+
+def sources_digest(spec: CircuitSpec) -> str:
+    """SHA-256 of all that decides what the compiler makes of a circuit, in hex. Needs no npm packages.
+
+    Raises:
+        InvalidArtifactError: the source does not render.
+    """
+    decisive = {
+        "circuit": spec.name,
+        "main": spec.template,
+        "sources": own_digests(spec),
+        "circom": CIRCOM_VERSION,
+        "options": list(OPTIONS),
+        "packages": packages_digest(),
+        # With fewer warnings accepted, it might not compile.
+        "warnings": sorted(text for text, _ in spec.accepted_warnings),
+    }
+    return hashlib.sha256(canonical_json(decisive)).hexdigest()
+
+
+def compiled_folder(spec: CircuitSpec, home: Path) -> Path:
+    """Where `compile_once` keeps a circuit. Raises InvalidArtifactError when the source does not render."""
+    return home.absolute() / "compiled" / sources_digest(spec)
+
+
+def compile_once(spec: CircuitSpec, home: Path, progress: Progress = silent) -> CompiledCircuit:
+    """Return a circuit, whatever signals it has, compiled before or now: it is kept under `home`.
+
+    Finding one that has been compiled needs no Node.
+
+    Raises:
+        InvalidArtifactError: the source does not render.
+        CompileError: as `compile_source`.
+        ToolchainError: the compiler cannot be run.
+    """
+    folder = compiled_folder(spec, home)
+    if not folder.is_dir():
+        toolchain = Toolchain.install(home, progress)
+        progress(f"{spec.name}: compiling")
+        rendered = render(spec, toolchain.modules / "circomlib" / "circuits")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+            made = Path(temporary) / "made"
+            compile_source(spec, rendered, toolchain, made)
+            try:
+                made.rename(folder)
+            except OSError:
+                if not folder.is_dir():  # else somebody else was faster
+                    raise
+    return CompiledCircuit(spec.name, folder)
 
 
 def _compile_error(name: str, diagnostic: re.Match[str]) -> CompileError:
@@ -101,18 +207,3 @@ def _compile_error(name: str, diagnostic: re.Match[str]) -> CompileError:
     where = f"{file}, line {line}: " if place else ""
     hint = "" if diagnostic["kind"] == "error" else f" ({diagnostic['code']}; a warning, and warnings fail the build)"
     return CompileError(f"{name} does not compile: {where}{reason}{hint}", file=file, line=line, reason=reason)
-
-
-def _check_public_signals(spec: CircuitSpec, r1cs: R1cs, symbols: Mapping[str, int]) -> None:
-    if not r1cs.constraints:
-        raise CompileError(f"{spec.name} has no constraint: it proves nothing", reason="no constraint")
-    if not r1cs.public_count:
-        raise CompileError(f"{spec.name} has no public signal: it states nothing", reason="no public signal")
-    names = {wire: name for name, wire in symbols.items() if name.count(".") == 1}
-    found = tuple(names.get(wire, "?").removeprefix("main.") for wire in range(1, r1cs.public_count + 1))
-    if found != spec.public_labels:
-        raise CompileError(
-            f"the public signals of {spec.name} are {', '.join(found)}; the specification says "
-            f"{', '.join(spec.public_labels)}",
-            reason="public signals differ",
-        )

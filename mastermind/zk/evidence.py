@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from mastermind.errors import InsecureKeyError, MalformedKeyError, MalformedProofError, NotInFieldError
 from mastermind.field import COORDINATE_MODULUS, parse_field_element, require_field_element
@@ -50,9 +50,9 @@ class Proof:
         Raises:
             MalformedProofError: anything in it is not as snarkjs writes it, or a point is not on its curve.
         """
-        reader = _Reader(MalformedProofError)
+        reader = EvidenceReader(MalformedProofError)
         fields = reader.fields(data, "proof", _PROOF_FIELDS)
-        reader.labels(fields)
+        reader.labels(fields, PROTOCOL)
         return cls(
             a=reader.g1(fields["pi_a"], "pi_a"),
             b=reader.g2(fields["pi_b"], "pi_b"),
@@ -69,7 +69,7 @@ class Proof:
         if len(data) != 256:
             raise MalformedProofError("a proof has 256 bytes", field="proof")
         w = [str(int.from_bytes(data[at : at + 32], "big")) for at in range(0, 256, 32)]
-        reader = _Reader(MalformedProofError)
+        reader = EvidenceReader(MalformedProofError)
         return cls(
             a=reader.g1([w[0], w[1], "1"], "pi_a"),
             b=reader.g2([[w[3], w[2]], [w[5], w[4]], ["1", "0"]], "pi_b"),
@@ -85,9 +85,9 @@ class Proof:
     def to_json(self) -> dict[str, Any]:
         """The object that snarkjs writes; `parse` reads it back."""
         return {
-            "pi_a": _g1_json(self.a),
-            "pi_b": _g2_json(self.b),
-            "pi_c": _g1_json(self.c),
+            "pi_a": g1_json(self.a),
+            "pi_b": g2_json(self.b),
+            "pi_c": g1_json(self.c),
             "protocol": PROTOCOL,
             "curve": CURVE,
         }
@@ -117,9 +117,9 @@ class VerifyingKey:
             MalformedKeyError: anything in it is not as snarkjs writes it, or a point is not on its curve.
             InsecureKeyError: its phase 2 was skipped, so that every false statement verifies under it.
         """
-        reader = _Reader(MalformedKeyError)
+        reader = EvidenceReader(MalformedKeyError)
         fields = reader.fields(data, "verifying key", _KEY_FIELDS, _KEY_OPTIONAL_FIELDS)
-        reader.labels(fields)
+        reader.labels(fields, PROTOCOL)
         public_count = fields["nPublic"]
         if isinstance(public_count, bool) or not isinstance(public_count, int):
             raise MalformedKeyError("nPublic is not an integer", field="nPublic")
@@ -160,11 +160,11 @@ class VerifyingKey:
             "protocol": PROTOCOL,
             "curve": CURVE,
             "nPublic": self.public_count,
-            "vk_alpha_1": _g1_json(self.alpha),
-            "vk_beta_2": _g2_json(self.beta),
-            "vk_gamma_2": _g2_json(self.gamma),
-            "vk_delta_2": _g2_json(self.delta),
-            "IC": [_g1_json(point) for point in self.ic],
+            "vk_alpha_1": g1_json(self.alpha),
+            "vk_beta_2": g2_json(self.beta),
+            "vk_gamma_2": g2_json(self.gamma),
+            "vk_delta_2": g2_json(self.delta),
+            "IC": [g1_json(point) for point in self.ic],
         }
 
     @cached_property
@@ -207,7 +207,16 @@ def parse_public_signals(data: object) -> tuple[int, ...]:
         raise MalformedProofError(str(error), field="public_signals") from error
 
 
-def require_statement(key: VerifyingKey, public_signals: Sequence[int]) -> None:
+class StatementSize(Protocol):
+    """A verifying key of any protocol."""
+
+    @property
+    def public_count(self) -> int:
+        """How many public signals a statement has."""
+        ...
+
+
+def require_statement(key: StatementSize, public_signals: Sequence[int]) -> None:
     """Check that the public signals are a statement for this key: their number and each one's range.
 
     Raises:
@@ -261,8 +270,8 @@ def canonical_json(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
 
 
-class _Reader:
-    """Reads points and fields, raising the given class with the name of the bad field."""
+class EvidenceReader:
+    """Reads points, elements and fields, raising the given class with the name of the bad field."""
 
     def __init__(self, error: type[MalformedProofError] | type[MalformedKeyError]) -> None:
         self._error = error
@@ -276,8 +285,8 @@ class _Reader:
             raise self._error(f"the {what} has an unknown field {str(name)[:40]!r}", field=str(name)[:40])
         return data
 
-    def labels(self, fields: dict[str, Any]) -> None:
-        for name, expected in (("protocol", PROTOCOL), ("curve", CURVE)):
+    def labels(self, fields: dict[str, Any], protocol: str) -> None:
+        for name, expected in (("protocol", protocol), ("curve", CURVE)):
             if fields[name] != expected:
                 raise self._error(f"{name} is not {expected}", field=name)
 
@@ -288,6 +297,10 @@ class _Reader:
         if not on_curve(point):
             raise self._error(f"{name} is not on the curve", field=name)
         return point
+
+    def g1_or_zero(self, data: object, name: str) -> G1Point | None:
+        """A point that may be the neutral element, which snarkjs writes as [0, 1, 0]."""
+        return None if data == ["0", "1", "0"] else self.g1(data, name)
 
     def g2(self, data: object, name: str) -> G2Point:
         if (
@@ -303,6 +316,12 @@ class _Reader:
             raise self._error(f"{name} is not on the curve", field=name)
         return point
 
+    def element(self, text: object, name: str) -> int:
+        try:
+            return parse_field_element(text, name)
+        except NotInFieldError as error:
+            raise self._error(str(error), field=name) from error
+
     def _coordinate(self, text: object, name: str) -> int:
         try:
             return parse_field_element(text, f"a coordinate of {name}", COORDINATE_MODULUS)
@@ -310,9 +329,11 @@ class _Reader:
             raise self._error(str(error), field=name) from error
 
 
-def _g1_json(point: G1Point) -> list[str]:
+def g1_json(point: G1Point) -> list[str]:
+    """A point as snarkjs writes it."""
     return [str(point.x), str(point.y), "1"]
 
 
-def _g2_json(point: G2Point) -> list[list[str]]:
+def g2_json(point: G2Point) -> list[list[str]]:
+    """A point as snarkjs writes it."""
     return [[str(part) for part in point.x], [str(part) for part in point.y], ["1", "0"]]

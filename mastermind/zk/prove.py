@@ -1,7 +1,7 @@
 """Provers: two independent implementations behind one interface, from the same artefacts.
 
 `native` (witness by wasmtime, proof by arkworks through groth16py, all in process) and `snarkjs`. Either way the
-inputs are checked first, the public signals are compared with what was asked, and the finished proof is verified
+inputs are checked first, the public inputs are compared with what was asked, and the finished proof is verified
 before it is returned: a prover that fails says so instead of handing out a bad proof.
 """
 
@@ -18,13 +18,14 @@ from typing import Any, Protocol
 
 import groth16py
 
-from mastermind.errors import InvalidArtifactError, ProofSelfCheckError
+from mastermind.errors import InvalidArtifactError, MalformedProofError, MissingSampleError, ProofSelfCheckError
 from mastermind.zk import binfile
-from mastermind.zk.artifacts import BuiltCircuit
-from mastermind.zk.evidence import Proof
+from mastermind.zk.artifacts import BuiltCircuit, SelfTest
+from mastermind.zk.evidence import Proof, VerifyingKey
 from mastermind.zk.r1cs import encode_witness
-from mastermind.zk.snarkjs import Snarkjs
-from mastermind.zk.verify import NativeVerifier
+from mastermind.zk.snarkjs import Snarkjs, SnarkjsCli
+from mastermind.zk.universal import UniversalProof
+from mastermind.zk.verify import NativeVerifier, UniversalVerifier
 from mastermind.zk.witness import WitnessCalculator
 
 PROVER_NAMES = ("native", "snarkjs")
@@ -53,6 +54,7 @@ class Prover(Protocol):
 
         Raises:
             InvalidSignalsError: the inputs do not fit the circuit; no tool has seen them.
+            WrongProtocolError: the circuit was not set up for Groth16.
             WitnessError: the statement is false for these inputs.
             ProofSelfCheckError: the prover made a proof that does not verify.
             ToolchainError: a tool failed.
@@ -66,13 +68,14 @@ class NativeProver:
     name = "native"
 
     def prove(self, circuit: BuiltCircuit, inputs: Mapping[str, object]) -> ProvedStatement:
+        verifying_key = circuit.verifying_key
         values = circuit.spec.check_inputs(inputs)
         key, calculator = _loaded(circuit)
         witness = calculator.calculate(values)
         with _private_file(encode_witness(witness)) as path:
             data = _groth16(circuit, key, path)
-        end = 32 * (1 + circuit.verifying_key.public_count)
-        return _checked(circuit, values, tuple(binfile.split_elements(witness[32:end])), Proof.from_bytes(data))
+        signals = tuple(binfile.split_elements(witness[32 : 32 * (1 + verifying_key.public_count)]))
+        return _checked(circuit, verifying_key, values, signals, Proof.from_bytes(data))
 
 
 class SnarkjsProver:
@@ -84,26 +87,86 @@ class SnarkjsProver:
         self._snarkjs = snarkjs
 
     def prove(self, circuit: BuiltCircuit, inputs: Mapping[str, object]) -> ProvedStatement:
+        verifying_key = circuit.verifying_key
         values = circuit.spec.check_inputs(inputs)
         proof, public_signals = self._snarkjs.prove(values, circuit.wasm, circuit.zkey)
-        return _checked(circuit, values, public_signals, proof)
+        return _checked(circuit, verifying_key, values, public_signals, proof)
+
+
+@dataclass(frozen=True)
+class UniversalStatement:
+    """A PLONK or FFLONK proof and the public signals that it is about, in the circuit's order."""
+
+    public_signals: tuple[int, ...]
+    proof: UniversalProof
+
+
+class UniversalProver:
+    """snarkjs's PLONK and FFLONK provers, by its command line."""
+
+    name = "snarkjs"
+
+    def __init__(self, snarkjs: SnarkjsCli) -> None:
+        self._snarkjs = snarkjs
+        self._verifier = UniversalVerifier(snarkjs)
+
+    def prove(self, circuit: BuiltCircuit, inputs: Mapping[str, object]) -> UniversalStatement:
+        """Prove the statement of `circuit` for these inputs, and verify the proof. Raises as `Prover.prove`, and
+        WrongProtocolError for a Groth16 circuit."""
+        key = circuit.universal_key
+        values = circuit.spec.check_inputs(inputs)
+        data, public_signals = self._snarkjs.prove_by(key.protocol, values, circuit.wasm, circuit.zkey)
+        _require_asked(circuit, values, public_signals)
+        try:
+            proof = UniversalProof.parse(data, key.protocol)
+        except MalformedProofError as error:
+            raise ProofSelfCheckError(f"snarkjs made a proof of {circuit.spec.name} that is not right") from error
+        if not self._verifier.verify(key, public_signals, proof):
+            raise ProofSelfCheckError(f"the new proof of {circuit.spec.name} does not verify")
+        return UniversalStatement(public_signals, proof)
 
 
 def self_test(circuit: BuiltCircuit) -> None:
-    """Prove a sample statement of a new circuit and verify the proof. Raises as `Prover.prove`."""
-    NativeProver().prove(circuit, circuit.spec.sample())
+    """Prove a sample statement of a new Groth16 circuit and verify the proof. Raises as `Prover.prove`.
+
+    A circuit without sample inputs is not tried: nobody has said which statement of it is true.
+    """
+    _try(NativeProver(), circuit)
+
+
+def universal_self_test(snarkjs: SnarkjsCli) -> SelfTest:
+    """The same for PLONK and FFLONK circuits."""
+    return lambda circuit: _try(UniversalProver(snarkjs), circuit)
+
+
+def _try(prover: Prover | UniversalProver, circuit: BuiltCircuit) -> None:
+    try:
+        inputs = circuit.spec.sample()
+    except MissingSampleError:
+        return
+    prover.prove(circuit, inputs)
 
 
 def _checked(
-    circuit: BuiltCircuit, values: dict[str, list[int]], public_signals: tuple[int, ...], proof: Proof
+    circuit: BuiltCircuit,
+    key: VerifyingKey,
+    values: dict[str, list[int]],
+    public_signals: tuple[int, ...],
+    proof: Proof,
 ) -> ProvedStatement:
-    if public_signals != circuit.spec.public_signals(values):
-        raise ProofSelfCheckError(f"the proof of {circuit.spec.name} is about other public signals than asked")
-    if not _VERIFIER.verify(circuit.verifying_key, public_signals, proof):
+    _require_asked(circuit, values, public_signals)
+    if not _VERIFIER.verify(key, public_signals, proof):
         raise ProofSelfCheckError(
             f"the new proof of {circuit.spec.name} does not verify: its files do not fit together"
         )
     return ProvedStatement(public_signals, proof)
+
+
+def _require_asked(circuit: BuiltCircuit, values: dict[str, list[int]], public_signals: tuple[int, ...]) -> None:
+    """Check that the public signals after the outputs, which nobody can know before, are the inputs asked for."""
+    outputs = len(circuit.spec.output_labels)
+    if public_signals[outputs:] != circuit.spec.public_inputs(values):
+        raise ProofSelfCheckError(f"the proof of {circuit.spec.name} is about other public inputs than asked")
 
 
 def _groth16(circuit: BuiltCircuit, key: Any, witness: str) -> bytes:

@@ -7,6 +7,7 @@ https://github.com/iden3/r1csfile/blob/master/doc/r1cs_bin_format.md and snarkjs
 
 from __future__ import annotations
 
+import itertools
 import re
 import struct
 from collections.abc import Sequence
@@ -25,6 +26,54 @@ Constraint = tuple[Linear, Linear, Linear]
 
 _ELEMENT_BYTES = 32
 _SYMBOL = re.compile(r"[0-9]{1,10},(?P<wire>-1|0|[1-9][0-9]{0,9}),[0-9]{1,10},(?P<name>[^,]+)", re.ASCII)
+
+
+@dataclass(frozen=True)
+class R1csHeader:
+    """What a `.r1cs` file says about itself.
+
+    Attributes:
+        wire_count: length of a witness, the constant included.
+        output_count, public_input_count, private_input_count: elements of the main component's signals.
+        constraint_count: constraints in the file.
+    """
+
+    wire_count: int
+    output_count: int
+    public_input_count: int
+    private_input_count: int
+    constraint_count: int
+
+    @classmethod
+    def read(cls, path: Path) -> R1csHeader:
+        """Read the header only, whatever the size of the file.
+
+        Raises:
+            InvalidArtifactError: not a `.r1cs` file, damaged, or over another field.
+        """
+        return cls._parse(SectionedFile.open(path, b"r1cs"))
+
+    @classmethod
+    def _parse(cls, file: SectionedFile) -> R1csHeader:
+        header = file.read(1, limit_bytes=1024)
+        if len(header) != 4 + _ELEMENT_BYTES + 28:
+            raise InvalidArtifactError(f"{file.path.name} has a header of {len(header)} bytes", path=file.path)
+        (element_bytes,) = struct.unpack_from("<I", header)
+        prime = int.from_bytes(header[4 : 4 + _ELEMENT_BYTES], "little")
+        if element_bytes != _ELEMENT_BYTES or prime != MODULUS:
+            raise InvalidArtifactError(f"{file.path.name} is not over the BN254 scalar field", path=file.path)
+        wires, outputs, public, private, _, count = struct.unpack_from("<IIIIQI", header, 4 + _ELEMENT_BYTES)
+        return cls(wires, outputs, public, private, count)
+
+    @property
+    def public_count(self) -> int:
+        """Public outputs and inputs together."""
+        return self.output_count + self.public_input_count
+
+    @property
+    def domain_power(self) -> int:
+        """The power of two of Groth16's evaluation domain: constraints + public signals + 1 must fit it."""
+        return _domain_power(self.constraint_count, self.public_count)
 
 
 @dataclass(frozen=True)
@@ -49,14 +98,8 @@ class R1cs:
             InvalidArtifactError: not one, damaged, or over another field.
         """
         file = SectionedFile.open(path, b"r1cs")
-        header = file.read(1, limit_bytes=1024)
-        if len(header) != 4 + _ELEMENT_BYTES + 28:
-            raise InvalidArtifactError(f"{path.name} has a header of {len(header)} bytes", path=path)
-        (element_bytes,) = struct.unpack_from("<I", header)
-        prime = int.from_bytes(header[4 : 4 + _ELEMENT_BYTES], "little")
-        if element_bytes != _ELEMENT_BYTES or prime != MODULUS:
-            raise InvalidArtifactError(f"{path.name} is not over the BN254 scalar field", path=path)
-        wires, outputs, public_inputs, _, _, count = struct.unpack_from("<IIIIQI", header, 4 + _ELEMENT_BYTES)
+        header = R1csHeader._parse(file)
+        wires = header.wire_count
         data = file.read(2)
         position = 0
 
@@ -80,12 +123,12 @@ class R1cs:
             return combination
 
         try:
-            constraints = tuple((linear(), linear(), linear()) for _ in range(count))
+            constraints = tuple((linear(), linear(), linear()) for _ in range(header.constraint_count))
         except struct.error as error:
             raise InvalidArtifactError(f"{path.name} has fewer constraints than it says", path=path) from error
         if position != len(data):
             raise InvalidArtifactError(f"{path.name} has more constraints than it says", path=path)
-        return cls(wires, outputs + public_inputs, constraints)
+        return cls(wires, header.public_count, constraints)
 
     def unsatisfied(self, witness: Sequence[int]) -> int | None:
         """Return the index of the first constraint that `witness` violates, or None.
@@ -103,7 +146,11 @@ class R1cs:
     @cached_property
     def domain_power(self) -> int:
         """The power of two of the evaluation domain: constraints + public signals + 1 must fit it."""
-        return max(1, (len(self.constraints) + self.public_count).bit_length())
+        return _domain_power(len(self.constraints), self.public_count)
+
+
+def _domain_power(constraint_count: int, public_count: int) -> int:
+    return max(1, (constraint_count + public_count).bit_length())
 
 
 def evaluate(combination: Linear, witness: Sequence[int]) -> int:
@@ -126,6 +173,30 @@ def read_symbols(path: Path) -> dict[str, int]:
             symbols[symbol["name"]] = int(symbol["wire"])
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidArtifactError(f"{path.name} is not a symbol file", path=path) from error
+    return symbols
+
+
+def read_first_symbols(path: Path, count: int) -> list[tuple[str, int]]:
+    """Parse the first `count` lines of a `.sym` file, which number the main component's outputs, public inputs and
+    private inputs in this order: full signal name and wire.
+
+    Raises:
+        InvalidArtifactError: there are fewer lines, or one is not the symbol of its number.
+    """
+    symbols: list[tuple[str, int]] = []
+    try:
+        with path.open(encoding="utf-8") as file:
+            for number, line in enumerate(itertools.islice(file, count), start=1):
+                label, wire, _, name = line.rstrip("\n").split(",")
+                if int(label) != number:
+                    raise InvalidArtifactError(f"line {number} of {path.name} is the symbol {label}", path=path)
+                symbols.append((name, int(wire)))
+    except (OSError, ValueError) as error:
+        if isinstance(error, InvalidArtifactError):
+            raise
+        raise InvalidArtifactError(f"{path.name} is not a symbol file", path=path) from error
+    if len(symbols) != count:
+        raise InvalidArtifactError(f"{path.name} has {len(symbols)} symbols, fewer than {count}", path=path)
     return symbols
 
 

@@ -15,12 +15,12 @@ from functools import cached_property
 from pathlib import Path
 
 import jinja2
+from jinja2.sandbox import SandboxedEnvironment
 
 from mastermind.errors import InvalidArtifactError
 from mastermind.zk.circuit import CircuitSpec
 
 _INCLUDE = re.compile(r'^\s*include\s+"([^"]+)"\s*;', re.MULTILINE)
-_CIRCOMLIB = "circomlib/"
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def render(spec: CircuitSpec, circomlib: Path) -> RenderedCircuit:
     waiting = [path for path in _includes(files) if path not in files]
     while waiting:
         path = waiting.pop()
-        source = circomlib / path.rpartition(_CIRCOMLIB)[2]
+        source = circomlib / path.rpartition("circomlib/")[2].removeprefix("circuits/")
         try:
             files[path] = source.read_text("utf-8")
         except OSError as error:
@@ -71,25 +71,33 @@ def render(spec: CircuitSpec, circomlib: Path) -> RenderedCircuit:
     return RenderedCircuit(spec.name, spec.template.removesuffix(".j2"), files)
 
 
+def is_circomlib(path: str) -> bool:
+    """Whether a path of a rendered circuit is a file of circomlib, which is pinned with the other npm packages."""
+    return "circomlib" in path.split("/")[:-1]
+
+
 def own_digests(spec: CircuitSpec) -> dict[str, str]:
     """The digests of a circuit's rendered files without those of circomlib: needs no npm packages."""
     return RenderedCircuit(spec.name, spec.template, _render_own(spec)).digests
 
 
 def _render_own(spec: CircuitSpec) -> dict[str, str]:
-    environment = jinja2.Environment(  # noqa: S701 (Circom, not HTML)
+    # A template from somebody else must not run anything: it is text.
+    environment = SandboxedEnvironment(
         loader=jinja2.FileSystemLoader(spec.sources),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    parameters = {**spec.parameters, "public": [signal.name for signal in spec.public]}
+    # Undefined, not empty, when the public inputs are not known: a template that uses it is refused then.
+    public = {"public": [signal.name for signal in spec.public]} if spec.public else {}
+    parameters = {**public, **spec.parameters}
     files: dict[str, str] = {}
     waiting = [spec.template.removesuffix(".j2")]
     while waiting:
         path = waiting.pop()
-        if path in files or _CIRCOMLIB in path:
+        if path in files or is_circomlib(path):
             continue
         source = spec.sources / f"{path}.j2"
         try:

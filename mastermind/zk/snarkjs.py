@@ -23,6 +23,7 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from mastermind.errors import BackendUnavailableError, ToolFailedError, ToolTimeoutError, WitnessError
+from mastermind.zk.circuit import ProofSystem
 from mastermind.zk.evidence import Proof, VerifyingKey, parse_json, parse_public_signals, public_json
 from mastermind.zk.tools import Toolchain, kill_group, run
 
@@ -30,6 +31,8 @@ TIMEOUT_S = 120.0
 
 #: A number of this length in a message is no line number, and so an input that the message repeats.
 _TELLING_DIGITS = 12
+#: What `verify` says of a proof that holds: Groth16 and PLONK, FFLONK.
+_ACCEPTED = ("OK!", "PROOF VERIFIED SUCCESSFULLY")
 _REFUSED = re.compile(r"Error in template (\w+?)_\d+ line: (\d+)")
 
 
@@ -60,34 +63,48 @@ class SnarkjsCli:
         self._timeout_s = timeout_s
 
     def prove(self, inputs: Mapping[str, Sequence[int]], wasm: Path, zkey: Path) -> tuple[Proof, tuple[int, ...]]:
+        proof, public_signals = self.prove_by("groth16", inputs, wasm, zkey)
+        try:
+            return Proof.parse(proof), public_signals
+        except ValueError as error:
+            raise _no_proof(self._argv) from error
+
+    def prove_by(
+        self, protocol: ProofSystem, inputs: Mapping[str, Sequence[int]], wasm: Path, zkey: Path
+    ) -> tuple[Any, tuple[int, ...]]:
+        """Return a proof as JSON, and its public signals. Raises as `prove`."""
         with tempfile.TemporaryDirectory() as folder:
             proof_file, public_file = Path(folder, "proof.json"), Path(folder, "public.json")
             try:
                 run(
-                    [*self._argv, "groth16", "fullprove", "/dev/stdin", wasm, zkey, proof_file, public_file],
+                    [*self._argv, protocol, "fullprove", "/dev/stdin", wasm, zkey, proof_file, public_file],
                     timeout_s=self._timeout_s,
                     stdin=json.dumps(_as_strings(inputs)).encode(),
                 )
             except ToolFailedError as error:
                 raise _translated(error, inputs) from None  # The original may repeat inputs.
             try:
-                proof = Proof.parse(parse_json(proof_file.read_bytes()))
+                proof = parse_json(proof_file.read_bytes())
                 return proof, parse_public_signals(parse_json(public_file.read_bytes()))
             except (OSError, ValueError) as error:
                 raise _no_proof(self._argv) from error
 
     def verify(self, key: VerifyingKey, public_signals: Sequence[int], proof: Proof) -> bool:
-        contents = {"key": key.to_json(), "public": public_json(public_signals), "proof": proof.to_json()}
+        return self.verify_by("groth16", key.to_json(), public_signals, proof.to_json())
+
+    def verify_by(self, protocol: ProofSystem, key: Any, public_signals: Sequence[int], proof: Any) -> bool:
+        """Return snarkjs's verdict on a key and a proof as JSON. Raises as `verify`."""
+        contents = {"key": key, "public": public_json(public_signals), "proof": proof}
         with tempfile.TemporaryDirectory() as folder:
             for name, content in contents.items():
                 Path(folder, f"{name}.json").write_text(json.dumps(content), "utf-8")
             files = [Path(folder, f"{name}.json") for name in contents]
-            completed = run([*self._argv, "groth16", "verify", *files], timeout_s=self._timeout_s, accept=(0, 1))
-        accepted = completed.exit_code == 0 and "OK!" in completed.stdout
-        if not accepted and "Invalid proof" not in completed.stdout:
+            completed = run([*self._argv, protocol, "verify", *files], timeout_s=self._timeout_s, accept=(0, 1))
+        accepted = completed.exit_code == 0 and any(words in completed.stdout for words in _ACCEPTED)
+        if not accepted and "invalid proof" not in completed.stdout.lower():
             # Neither yes nor no: not an answer about the proof.
             raise ToolFailedError(
-                "snarkjs groth16 verify gave no verdict",
+                f"snarkjs {protocol} verify gave no verdict",
                 argv=self._argv,
                 exit_code=completed.exit_code,
                 stderr_tail=(completed.stderr or completed.stdout)[-2000:],

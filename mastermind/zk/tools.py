@@ -146,8 +146,7 @@ class Toolchain:
             ToolFailedError: npm could not install.
         """
         node = find_node()
-        lock = (circuits_dir() / "package-lock.json").read_bytes()
-        target = home.absolute() / "node" / hashlib.sha256(lock).hexdigest()[:16]
+        target = home.absolute() / "node" / packages_digest()[:16]
         if not target.is_dir():
             npm = shutil.which("npm")
             if npm is None:
@@ -199,6 +198,11 @@ class Toolchain:
         if found != CIRCOM_VERSION:
             raise ToolNotFoundError(f"circom {CIRCOM_VERSION} is needed; the npm package circom2 brings {found}")
         return packaged
+
+
+def packages_digest() -> str:
+    """SHA-256 of the lock file that pins the npm packages."""
+    return hashlib.sha256((circuits_dir() / "package-lock.json").read_bytes()).hexdigest()
 
 
 def circom_version(argv: Sequence[str]) -> str:

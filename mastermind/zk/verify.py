@@ -21,7 +21,8 @@ from py_ecc import optimized_bn128 as bn128
 from mastermind.errors import InvalidInputError, MalformedKeyError, MalformedProofError
 from mastermind.zk.curve import in_subgroup, to_py_ecc_g1, to_py_ecc_g2
 from mastermind.zk.evidence import Proof, VerifyingKey, parse_public_signals, require_statement
-from mastermind.zk.snarkjs import Snarkjs
+from mastermind.zk.snarkjs import Snarkjs, SnarkjsCli
+from mastermind.zk.universal import UniversalKey, UniversalProof
 
 VERIFIER_NAMES = ("native", "reference", "snarkjs")
 
@@ -67,6 +68,34 @@ def judge(verifier: Verifier, key: VerifyingKey, public_signals: object, proof: 
     except InvalidInputError as error:
         return Verdict(False, str(error))
     return Verdict(accepted, "" if accepted else "the proof does not show this statement")
+
+
+class UniversalVerifier:
+    """snarkjs's PLONK and FFLONK verifiers, by its command line. All that can be checked before is."""
+
+    name = "snarkjs"
+
+    def __init__(self, snarkjs: SnarkjsCli) -> None:
+        self._snarkjs = snarkjs
+
+    def verify(self, key: UniversalKey, public_signals: Sequence[int], proof: UniversalProof) -> bool:
+        """Return whether the proof is valid for exactly these public signals.
+
+        Raises:
+            MalformedProofError: of another protocol, wrong number of signals, or one out of range.
+        """
+        if proof.protocol != key.protocol:
+            raise MalformedProofError(f"a {proof.protocol} proof under a {key.protocol} key", field="protocol")
+        require_statement(key, public_signals)
+        return self._snarkjs.verify_by(key.protocol, key.to_json(), public_signals, proof.to_json())
+
+    def judge(self, key: UniversalKey, public_signals: object, proof: object) -> Verdict:
+        """Read and verify evidence from outside (parsed JSON); malformed evidence is rejected with a reason."""
+        try:
+            accepted = self.verify(key, parse_public_signals(public_signals), UniversalProof.parse(proof, key.protocol))
+        except InvalidInputError as error:
+            return Verdict(False, str(error))
+        return Verdict(accepted, "" if accepted else "the proof does not show this statement")
 
 
 #: A key, public signals and a proof.

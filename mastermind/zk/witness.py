@@ -10,12 +10,17 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import wasmtime
 
-from mastermind.errors import InvalidSignalsError, WitnessError
+from mastermind.errors import InvalidArtifactError, InvalidSignalsError, WitnessError
+from mastermind.zk import binfile
+from mastermind.zk.circuit import CircuitSpec, SignalValues
+from mastermind.zk.r1cs import encode_witness, read_symbols
 from mastermind.zk.tools import CIRCOM_VERSION
 
 _ELEMENT_BYTES = 32
@@ -72,6 +77,48 @@ def _one_engine() -> wasmtime.Engine:
 @cache
 def _collector() -> wasmtime.Module:
     return wasmtime.Module(_engine(), _COLLECTOR)
+
+
+@dataclass(frozen=True)
+class Witness:
+    """All signals of a circuit for some inputs, by name. It holds secrets, and shows none in its `repr`.
+
+    Attributes:
+        outputs, public, private: values by label, such as `root` or `path[3]`.
+        signals: values by full name, such as `main.hasher.out`, of all that the compiler has not optimised away.
+        encoded: the `.wtns` file.
+    """
+
+    outputs: Mapping[str, int] = field(repr=False)
+    public: Mapping[str, int] = field(repr=False)
+    private: Mapping[str, int] = field(repr=False)
+    signals: Mapping[str, int] = field(repr=False)
+    encoded: bytes = field(repr=False)
+
+    @classmethod
+    def read(cls, spec: CircuitSpec, inputs: SignalValues, calculated: bytes, sym: Path) -> Witness:
+        """Name the values that a calculator has calculated from checked inputs.
+
+        Raises:
+            InvalidArtifactError: the symbol file is damaged or of another circuit.
+        """
+        values = binfile.split_elements(calculated)
+        wires = {name: wire for name, wire in read_symbols(sym).items() if wire >= 0}
+        if any(wire >= len(values) for wire in wires.values()):
+            raise InvalidArtifactError(f"{sym.name} does not belong to {spec.name}", path=sym)
+        given = {
+            label: value
+            for signal in (*spec.public, *spec.private)
+            for label, value in zip(signal.labels, inputs[signal.name], strict=True)
+        }
+        return cls(
+            # Wire 0 is the constant 1; the outputs come next.
+            outputs=dict(zip(spec.output_labels, values[1:], strict=False)),
+            public={label: given[label] for signal in spec.public for label in signal.labels},
+            private={label: given[label] for signal in spec.private for label in signal.labels},
+            signals={name: values[wire] for name, wire in wires.items()},
+            encoded=encode_witness(calculated),
+        )
 
 
 class WitnessCalculator:

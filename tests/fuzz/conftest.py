@@ -1,5 +1,5 @@
 """The one-constraint circuits of the toolkit's tests."""
 
-from tests.zk.conftest import phase1, products
+from tests.zk.conftest import products
 
-__all__ = ["phase1", "products"]
+__all__ = ["products"]

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum
@@ -79,12 +79,7 @@ class Circuit:
     @cached_property
     def inputs(self) -> tuple[str, ...]:
         """The full names of all inputs, public ones first."""
-        return tuple(
-            name
-            for signal in (*self.spec.public, *self.spec.private)
-            if signal.name not in self.source.main.outputs
-            for name in signal_names(signal.name, signal.size)
-        )
+        return tuple(f"main.{label}" for signal in (*self.spec.public, *self.spec.private) for label in signal.labels)
 
     @cached_property
     def public(self) -> tuple[str, ...]:
@@ -152,18 +147,21 @@ def score_part(folder: Path, rules: Rules) -> CircuitSpec:
         "component main { public [secret, guess] } = Score({{ pegs }}, {{ colours }});\n"
     )
     codes = (Signal("secret", size=rules.pegs), Signal("guess", size=rules.pegs))
-    return part_spec(folder, rules, "score", (Signal("hits"), Signal("blows"), *codes), body)
+    return part_spec(folder, rules, "score", codes, body, outputs=(Signal("hits"), Signal("blows")))
 
 
-def part_spec(folder: Path, rules: Rules, name: str, public: Sequence[Signal], body: str) -> CircuitSpec:
+def part_spec(
+    folder: Path, rules: Rules, name: str, public: Sequence[Signal], body: str, *, outputs: Sequence[Signal] = ()
+) -> CircuitSpec:
     """A circuit made for a test, on top of the templates in `circuits/lib`.
 
     Args:
         folder: where its sources may be put.
         rules: give the templates their parameters.
         name: of the circuit.
-        public: its outputs and public inputs.
+        public: its public inputs.
         body: Jinja source after the pragma.
+        outputs: its outputs.
     """
     sources = folder / f"{name}-{rules.spelling}"
     (sources / "main").mkdir(parents=True, exist_ok=True)
@@ -171,9 +169,6 @@ def part_spec(folder: Path, rules: Rules, name: str, public: Sequence[Signal], b
     if not library.exists():
         library.symlink_to(circuits_dir() / "lib")
     (sources / "main" / f"{name}.circom.j2").write_text(f"pragma circom 2.2.0;\n\n{body}", "utf-8")
-
-    def no_sample() -> Mapping[str, object]:
-        raise NotImplementedError
 
     return CircuitSpec(
         name=name,
@@ -187,5 +182,5 @@ def part_spec(folder: Path, rules: Rules, name: str, public: Sequence[Signal], b
         },
         public=tuple(public),
         private=(),
-        sample=no_sample,
+        outputs=tuple(outputs),
     )

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from mastermind.zk.artifacts import ArtifactStore, KeySet
-from mastermind.zk.phase1 import Phase1, development_phase1
+from mastermind.zk.phase1 import Phase1
 from mastermind.zk.prove import self_test
 from mastermind.zk.snarkjs import SnarkjsCli, SnarkjsWorker
-from mastermind.zk.tools import Toolchain
+from mastermind.zk.tools import Toolchain, run
 from tests.zk.tiny import fresh_store, product
 
-
-@pytest.fixture(scope="session")
-def phase1(store: ArtifactStore, toolchain: Toolchain) -> Phase1:
-    """The development phase 1 of the shared home."""
-    return development_phase1(1, toolchain, store.home)
+EVM = Path(__file__).resolve().parents[1] / "support" / "evm"
 
 
 @pytest.fixture(scope="session")
@@ -52,3 +52,23 @@ def snarkjs_cli(toolchain: Toolchain) -> SnarkjsCli:
 def snarkjs_worker(toolchain: Toolchain) -> Iterator[SnarkjsWorker]:
     with SnarkjsWorker(toolchain) as worker:
         yield worker
+
+
+@pytest.fixture(scope="session")
+def evm(store: ArtifactStore) -> Path:
+    """The `node_modules` of the compiler and the virtual machine, installed once into the checkout's `build/`."""
+    lock = (EVM / "package-lock.json").read_bytes()
+    target = store.home / "test_evm" / hashlib.sha256(lock).hexdigest()[:16]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    npm = shutil.which("npm")
+    assert npm is not None
+    with FileLock(target.with_suffix(".lock")):
+        if not target.is_dir():
+            with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+                made = Path(folder) / "made"
+                made.mkdir()
+                for name in ("package.json", "package-lock.json"):
+                    shutil.copy(EVM / name, made)
+                run([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], timeout_s=300, cwd=made)
+                made.rename(target)
+    return target / "node_modules"

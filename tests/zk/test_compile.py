@@ -47,6 +47,8 @@ def test_parameters_and_templates_decide_the_digests(tmp_path: Path) -> None:
         ("{{ offset }}", "{{ ofset }}"),
         ("{{ offset }}", "{{ offset"),
         ("{{ offset }}", "{% if offset %}"),
+        ("{{ offset }}", "{{ offset.__class__.__mro__ }}"),
+        ("{{ offset }}", "{% include '../outside.circom' %}"),
         ("pragma circom 2.2.0;", 'include "missing.circom";'),
         ("pragma circom 2.2.0;", 'include "circomlib/missing.circom";'),
         ("pragma circom 2.2.0;", 'include "../outside.circom";'),

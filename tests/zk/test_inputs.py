@@ -277,4 +277,4 @@ def test_public_signals_are_labelled_and_ordered_as_in_the_proof() -> None:
         sample=dict,
     )
     assert spec.public_labels == ("b[0]", "b[1]", "a")
-    assert spec.public_signals(spec.check_inputs({"a": 1, "b": [2, 3], "c": 4})) == (2, 3, 1)
+    assert spec.public_inputs(spec.check_inputs({"a": 1, "b": [2, 3], "c": 4})) == (2, 3, 1)

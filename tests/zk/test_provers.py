@@ -114,7 +114,7 @@ def test_proofs_of_every_prover_are_accepted(
     circuit = hit_and_blow[name]
     inputs = circuit.spec.sample()
     proved = prover.prove(circuit, inputs)
-    assert proved.public_signals == circuit.spec.public_signals(circuit.spec.check_inputs(inputs))
+    assert proved.public_signals == circuit.spec.public_inputs(circuit.spec.check_inputs(inputs))
     for verifier in (NativeVerifier(), SnarkjsVerifier(snarkjs_worker)):
         assert verifier.verify(circuit.verifying_key, proved.public_signals, proved.proof)
 
