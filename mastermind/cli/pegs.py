@@ -11,6 +11,7 @@ import click
 
 from mastermind.cli.board import LETTERS, show_letters
 from mastermind.errors import InvalidCodeError
+from mastermind.game.steps import GameState
 from mastermind.rules import Code, Rules
 
 try:
@@ -40,6 +41,17 @@ def enter_code(rules: Rules, prompt: str, *, optional: bool = False) -> Code | N
             return rules.require_code([_peg(rules, character) for character in entered])
         except InvalidCodeError as error:
             click.echo(f"{error}. Nothing has been played.", err=True)
+
+
+def ask_guess(board: GameState) -> Code:
+    """Ask for the next guess of a game and say how many codes are left. Raises as `enter_code`."""
+    # NumPy is needed by computer players alone; other commands start without it.
+    from mastermind.players.codes import standing
+
+    left = len(standing(board.rules, board.turns))
+    guess = enter_code(board.rules, f"Guess {len(board.guesses) + 1} ({left:,} codes possible)")
+    assert guess is not None
+    return guess
 
 
 def _peg(rules: Rules, character: str) -> int:
