@@ -28,6 +28,7 @@ from mastermind.cli.options import (
     url_option,
 )
 from mastermind.cli.output import EXIT_CODES, command_errors, json_option, print_json, store_option
+from mastermind.cli.pegs import read_line
 from mastermind.errors import InvalidCodeError, InvalidInputError
 from mastermind.game.play import Table
 from mastermind.game.secret_files import PlayerKey
@@ -276,9 +277,9 @@ def _ask_guess(state: GameState) -> Code:
     """Ask until a legal code is typed; no turn is used by a mistake."""
     rules = state.rules
     while True:
-        text = click.prompt(f"Your guess ({rules.pegs} of 0 .. {rules.colours - 1})", err=True)
+        text = read_line(f"Your guess ({rules.pegs} of 0 .. {rules.colours - 1})")
         try:
-            return read_code(rules, [str(text)], "guess")
+            return read_code(rules, [text], "guess")
         except InvalidCodeError as error:
             click.echo(str(error), err=True)
 

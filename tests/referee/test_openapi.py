@@ -23,7 +23,7 @@ def test_the_service_answers_as_it_is_described(world: World, tmp_path: Path, so
                 "--phases", "examples,coverage,fuzzing", "--max-examples", "4", "--seed", "1",
                 "--checks", CHECKS, "--exclude-path", "/games/{game}/events",
             ],
-            cwd=tmp_path, capture_output=True, text=True, timeout=170,
+            cwd=tmp_path, capture_output=True, text=True, timeout=300,
         )  # fmt: skip
     world.close()
     assert found.returncode == 0, found.stdout[-6000:] + found.stderr[-2000:]
