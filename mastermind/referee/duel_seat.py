@@ -279,7 +279,7 @@ class Duellist:
         duel, ahead = self._catch_up()
         if ahead is None and duel.boards != match.boards:
             raise RejectedEvidenceError("the referee shows other games than were played", reason="other steps")
-        if outcome(duel.boards) is Outcome.ONGOING:
+        if ahead is not None or outcome(duel.boards) is Outcome.ONGOING:
             return Ending(view, (None, None))
         if match.codes[me] is None:
             opening = self.own.open_code(duel)

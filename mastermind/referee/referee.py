@@ -258,7 +258,7 @@ class Referee:
         reason = f"{game} {request.method}"
         if request.payer is not None and welcome:
             books.transfer(Transfer(HOUSE, player_account(request.payer), welcome), f"{reason}: welcome")
-        for transfer in outcome.transfers:
+        for transfer in sorted(outcome.transfers, key=lambda transfer: transfer.target):
             books.transfer(transfer, reason)
         contract = staked_json(outcome.contract, slot)
         number = 0 if stored is None else stored.event_count

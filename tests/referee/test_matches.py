@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,106 +21,54 @@ from mastermind.errors import (
     UnknownGameError,
     WrongStateError,
 )
-from mastermind.game.duel import Duel, Player, Seat, next_move, other
-from mastermind.game.reveal import Reveal, opening_signals
+from mastermind.game.duel import Duel
+from mastermind.game.reveal import Reveal
 from mastermind.game.secret_files import PlayerKey
 from mastermind.game.transcript import Transcript
-from mastermind.referee.client import RefereeClient, make_consent
+from mastermind.referee.client import RefereeClient
 from mastermind.referee.contract import PER_TURN_SLOTS, SETTLE_SLOTS
 from mastermind.referee.ledger import player_account, pot_account
 from mastermind.referee.log import GameLog
 from mastermind.referee.match import GUEST, HOST, Match
 from mastermind.referee.referee import Referee
 from mastermind.referee.requests import (
-    ClaimMatch,
-    Consent,
     ForfeitMatch,
     InitGame,
     JoinMatch,
-    OpenCode,
     OpenMatch,
-    PlayStep,
     Request,
     SettleMatch,
     StartMatch,
 )
 from mastermind.referee.service import create_app
-from mastermind.rules import Code
 from mastermind.zk.evidence import canonical_json
 from mastermind.zk.verify import NativeVerifier
 from tests.referee.serving import serving
-from tests.referee.world import REWARD, RULES, SECRET, SUPPLY, WELCOME, WRONG, FakeClock, World, body
+from tests.referee.world import (
+    CODES,
+    REWARD,
+    RULES,
+    SUPPLY,
+    WELCOME,
+    FakeClock,
+    PlayedMatch,
+    World,
+    play_match,
+    send_to_match,
+)
 
-CODES: tuple[Code, Code] = (SECRET, (1, 2, 3, 4))
 START = 1_000
 
 
-@dataclass
-class PlayedMatch:
-    """One match: the request of each event in order, proved beforehand. Its requests fit any referee of the world."""
-
-    world: World
-    seats: tuple[Seat, Seat]
-    duel: Duel
-    name: int = 0
-    requests: list[Request] = field(default_factory=list)
-
-    def consent(self, player: Player | PlayerKey, action: str, amount: int, name: int | None = None) -> Consent:
-        key = player if isinstance(player, PlayerKey) else self.seats[player].key
-        table = self.world.table
-        return make_consent(
-            table.key_set,
-            table.prover,
-            key,
-            action,
-            referee_id=self.world.referee_key.id,
-            game=self.name if name is None else name,
-            amount=amount,
-        )
-
-    def claim(self, player: Player, amount: int = 2 * REWARD) -> ClaimMatch:
-        return ClaimMatch(self.seats[player].key.id, amount, self.consent(player, "claim_match", amount))
-
-    def opening(self, player: Player) -> OpenCode:
-        opened = self.seats[player].open_code(self.duel)
-        return OpenCode(opening_signals(self.duel.boards[other(player)], opened.secret), opened.proof)
-
-
-@pytest.fixture(scope="module")
-def played(world: World) -> PlayedMatch:
-    """The host breaks the guest's code in the first round, and the guest does not."""
-    return play_match(world, {HOST: [CODES[GUEST]], GUEST: [WRONG]})
+@pytest.fixture
+def played(won_match: PlayedMatch) -> PlayedMatch:
+    return won_match
 
 
 @pytest.fixture(scope="module")
 def drawn(world: World) -> PlayedMatch:
     """Both codes are broken in the first round."""
-    return play_match(world, {HOST: [CODES[GUEST]], GUEST: [CODES[HOST]]})
-
-
-def play_match(world: World, guesses: dict[Player, list[Code]]) -> PlayedMatch:
-    seats = Seat(world.table, HOST, PlayerKey.new()), Seat(world.table, GUEST, PlayerKey.new())
-    openings = [seat.commit(code) for seat, code in zip(seats, CODES, strict=True)]
-    guests_game = world.table.join_game(openings[HOST], seats[GUEST].key)
-    hosts_game = world.table.join_game(openings[GUEST], seats[HOST].key)
-    played = PlayedMatch(world, seats, Duel(hosts_game, guests_game))
-    played.name = openings[HOST].steps[0].step.public_signals[0]
-    opening, joining, starting = openings[GUEST].steps[0], guests_game.steps[1], hosts_game.steps[1]
-    key_set_id = openings[HOST].key_set_id
-    played.requests = [
-        OpenMatch(RULES, key_set_id, REWARD, openings[HOST].steps[0], played.consent(HOST, "open_match", REWARD)),
-        JoinMatch(
-            REWARD, opening, joining, played.consent(GUEST, JoinMatch.action(opening.step, joining.step), REWARD)
-        ),
-        StartMatch(seats[HOST].key.id, starting, played.consent(HOST, StartMatch.action(starting.step), 0)),
-    ]
-    while (move := next_move(played.duel.boards)) is not None and (move[1] == "give_clue" or guesses[move[0]]):
-        player, kind = move
-        seat, before = seats[player], played.duel
-        played.duel = seat.guess(before, guesses[player].pop(0)) if kind == "make_guess" else seat.answer(before)
-        moved = player if kind == "make_guess" else other(player)
-        played.requests.append(PlayStep(played.duel.games[moved].steps[-1]))
-    return played
+    return play_match(world, (CODES[GUEST], CODES[HOST]))
 
 
 @pytest.fixture
@@ -140,13 +88,6 @@ def referee(world: World, database: str, clock: FakeClock) -> Iterator[Referee]:
 on_sqlite = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 
 
-def send(referee: Referee, played: PlayedMatch, *requests: Request) -> list[str]:
-    return [
-        referee.act(request.method, None if isinstance(request, InitGame) else played.name, body(request))
-        for request in requests
-    ]
-
-
 def refused(referee: Referee, played: PlayedMatch, request: Request, kind: type[RefereeError], refusal: str) -> None:
     """The request is refused by this class and reason, and nothing has changed."""
 
@@ -155,7 +96,7 @@ def refused(referee: Referee, played: PlayedMatch, request: Request, kind: type[
 
     before = snapshot()
     with pytest.raises(kind) as caught:
-        send(referee, played, request)
+        send_to_match(referee, played, request)
     assert caught.value.refusal == refusal
     assert snapshot() == before
 
@@ -167,11 +108,11 @@ def credits(referee: Referee, played: PlayedMatch) -> list[int | None]:
 
 
 def test_a_whole_match_is_paid_with_the_last_answer(referee: Referee, played: PlayedMatch) -> None:
-    send(referee, played, played.requests[0])
+    send_to_match(referee, played, played.requests[0])
     assert credits(referee, played) == [WELCOME - REWARD, None, REWARD]
-    send(referee, played, played.requests[1])
+    send_to_match(referee, played, played.requests[1])
     assert credits(referee, played) == [WELCOME - REWARD, WELCOME - REWARD, 2 * REWARD]
-    answers = send(referee, played, *played.requests[2:])
+    answers = send_to_match(referee, played, *played.requests[2:])
     assert credits(referee, played) == [WELCOME + REWARD, WELCOME - REWARD, 0]
     last = json.loads(answers[-1])
     assert (last["match"], last["keys"]) == (str(played.name), "development")
@@ -179,11 +120,11 @@ def test_a_whole_match_is_paid_with_the_last_answer(referee: Referee, played: Pl
     # REF-6: paid once, whoever asks again; and the same requests again have the same answers.
     refused(referee, played, played.claim(HOST, 0), WrongStateError, "closed")
     before = credits(referee, played)
-    assert send(referee, played, *played.requests[2:]) == answers
+    assert send_to_match(referee, played, *played.requests[2:]) == answers
     assert credits(referee, played) == before
     # Both codes are opened: by their owners, once.
     openings = [played.opening(player) for player in (HOST, GUEST)]
-    contract = json.loads(send(referee, played, *openings)[-1])["contract"]
+    contract = json.loads(send_to_match(referee, played, *openings)[-1])["contract"]
     assert contract["codes"] == [list(code) for code in CODES]
     refused(referee, played, played.opening(HOST), WrongStateError, "already_opened")
     shown = referee.duel_json(played.name)
@@ -200,14 +141,14 @@ def test_a_whole_match_is_paid_with_the_last_answer(referee: Referee, played: Pl
 
 
 def test_a_draw_returns_both_stakes(referee: Referee, drawn: PlayedMatch) -> None:
-    send(referee, drawn, *drawn.requests)
+    send_to_match(referee, drawn, *drawn.requests)
     assert credits(referee, drawn) == [WELCOME, WELCOME, 0]
     assert referee.storage.look(lambda view: view.games_of(drawn.seats[HOST].key.id)) == 0
 
 
 def test_silence_and_abandonment(referee: Referee, played: PlayedMatch, clock: FakeClock) -> None:
     """REF-1: the guest does not answer; the host may claim after the turn, not before."""
-    send(referee, played, *played.requests[:4])
+    send_to_match(referee, played, *played.requests[:4])
     claim = played.claim(HOST)
     clock.slot = START + PER_TURN_SLOTS
     refused(referee, played, claim, WrongStateError, "nothing_to_claim")
@@ -218,7 +159,7 @@ def test_silence_and_abandonment(referee: Referee, played: PlayedMatch, clock: F
     settle = SettleMatch(stranger.id, played.consent(stranger, "settle_match", 0))
     refused(referee, played, settle, WrongStateError, "too_early")
     clock.slot += SETTLE_SLOTS
-    send(referee, played, settle)
+    send_to_match(referee, played, settle)
     assert credits(referee, played) == [WELCOME + REWARD, WELCOME - REWARD, 0]
     refused(referee, played, claim, WrongStateError, "closed")
     refused(referee, played, played.opening(HOST), WrongStateError, "not_over")
@@ -226,7 +167,7 @@ def test_silence_and_abandonment(referee: Referee, played: PlayedMatch, clock: F
 
 @on_sqlite
 def test_a_stake_is_taken_back_and_the_name_is_used_up(referee: Referee, played: PlayedMatch) -> None:
-    send(referee, played, played.requests[0], played.claim(HOST, REWARD))
+    send_to_match(referee, played, played.requests[0], played.claim(HOST, REWARD))
     assert credits(referee, played) == [WELCOME, None, 0]
     refused(referee, played, played.requests[1], WrongStateError, "closed")
     opening = played.requests[0]
@@ -242,7 +183,7 @@ def test_a_match_is_no_game_and_a_game_no_match(referee: Referee, played: Played
     assert isinstance(opening, OpenMatch)
     as_game = InitGame(opening.rules, opening.key_set_id, opening.reward, opening.step, opening.consent)
     refused(referee, played, as_game, ProofRejectedError, "proof_rejected")
-    send(referee, played, opening)
+    send_to_match(referee, played, opening)
     agreed = replace(as_game, consent=played.consent(HOST, "init_game", REWARD))
     refused(referee, played, agreed, ReplayError, "already_open")
     for method, request in (("accept_game", played.requests[1]), ("settle", None)):
@@ -264,7 +205,7 @@ def test_agreements_are_about_this_very_match(referee: Referee, played: PlayedMa
     _, join, start, *_ = played.requests
     assert isinstance(join, JoinMatch)
     assert isinstance(start, StartMatch)
-    send(referee, played, played.requests[0])
+    send_to_match(referee, played, played.requests[0])
     # Another opening of the guest's own, perhaps of a code that has been opened since.
     older = world.table.open_game(played.seats[GUEST].key, CODES[GUEST])[0].steps[0]
     refused(referee, played, replace(join, opening=older), ProofRejectedError, "proof_rejected")
@@ -278,18 +219,18 @@ def test_agreements_are_about_this_very_match(referee: Referee, played: PlayedMa
     refused(referee, played, elsewhere, ProofRejectedError, "proof_rejected")
     of_another = replace(join, consent=played.consent(HOST, action, REWARD))
     refused(referee, played, of_another, ProofRejectedError, "proof_rejected")
-    send(referee, played, join)
+    send_to_match(referee, played, join)
     # An older joining step of the host's own: the guest may have it from another match with the same code.
     older = world.table.join_game(
         Transcript(RULES, world.keys.id, played.duel.games[HOST].steps[:1]), played.seats[HOST].key
     ).steps[1]
     refused(referee, played, replace(start, step=older), ProofRejectedError, "proof_rejected")
     refused(referee, played, played.requests[3], OutOfTurnError, "out_of_turn")
-    send(referee, played, start)
+    send_to_match(referee, played, start)
     key = world.referee_key
     forfeit = ForfeitMatch(key.id, GUEST, 2 * REWARD, played.consent(key, ForfeitMatch.action(HOST), 2 * REWARD))
     refused(referee, played, forfeit, ProofRejectedError, "proof_rejected")
-    send(referee, played, replace(forfeit, winner=HOST))
+    send_to_match(referee, played, replace(forfeit, winner=HOST))
     assert credits(referee, played) == [WELCOME + REWARD, WELCOME - REWARD, 0]
 
 
@@ -314,11 +255,11 @@ def test_over_http(world: World, played: PlayedMatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def honest(world: World, played: PlayedMatch, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def honest(world: World, won_match: PlayedMatch, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The log of a whole match, both codes opened."""
     referee = world.referee(f"sqlite:///{tmp_path_factory.mktemp('log') / 'books.db'}", clock=FakeClock(START))
-    send(referee, played, *played.requests, played.opening(HOST), played.opening(GUEST))
-    log = referee.log_json(played.name, "matches")
+    send_to_match(referee, won_match, *won_match.requests, won_match.opening(HOST), won_match.opening(GUEST))
+    log = referee.log_json(won_match.name, "matches")
     world.close()
     return log
 
