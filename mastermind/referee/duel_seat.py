@@ -50,7 +50,7 @@ _SECRET, _YOURS, _THEIRS = "secret.json", "your-guesses.json", "their-guesses.js
 #: How long the other's code is waited for after the end; it can be fetched later, too.
 OPENING_S = 30.0
 
-#: Is told the match and both games whenever something has changed.
+#: Is told the match whenever it has changed.
 Shown = Callable[[MatchView], None]
 
 

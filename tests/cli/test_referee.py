@@ -264,17 +264,6 @@ def test_a_duel_whose_input_ends_goes_on_later_and_is_forfeited(
         assert "The pot has gone to the guest, without an end of the duel." in result.output
 
 
-def test_the_stake_of_a_duel_that_nobody_joins_is_taken_back(
-    http: httpx.Client, tmp_path: Path, store: ArtifactStore, hit_and_blow: KeySet
-) -> None:
-    common = ["--referee", str(http.base_url), "--home", str(store.home)]
-    with hosting(tmp_path, common, "--rules", "hit-and-blow", command="duel host") as host:
-        open_game(http, "matches")
-        argv = ["--player", tmp_path / "host.json", "--folder", tmp_path / "host", "--home", store.home]
-        assert accepted("play", "duel", "claim", *argv)["amount"] == REWARD
-        assert host.wait(TIMEOUT_S) == 0
-
-
 class hosting:
     """`mastermind play host`, or another command, in a process of its own; ended with the block."""
 

@@ -23,6 +23,8 @@ from mastermind.rules import Code
 from tests.referee.serving import serving
 from tests.referee.world import CODES, REWARD, WELCOME, WRONG, FakeClock, World
 
+NONE = None, None
+
 
 class Stopped(Exception):
     """A player who leaves when asked for a guess."""
@@ -56,7 +58,8 @@ class Evening:
         take_guest_seat(self.folder / "guest", table, self.keys[GUEST], self.client, info, view, CODES[GUEST])
         guest = self.sit(GUEST)
         assert guest._arrive().contract.accepted
-        assert seat.match == guest.seat.match
+        assert DuelSeat.read(self.folder / "guest") == guest.seat
+        assert guest.seat == replace(seat, player=GUEST)
         return host, guest
 
     def turn_passes(self) -> None:
@@ -77,8 +80,8 @@ def test_the_other_player_is_silent(evening: Evening) -> None:
         host.play(leave)
     evening.turn_passes()
     ended = guest.play(leave)
-    assert (ended.view.contract.paid, ended.codes) == ((GUEST,), (None, None))
-    assert host.play(leave).codes == (None, None)
+    assert (ended.view.contract.paid, ended.codes) == ((GUEST,), NONE)
+    assert host.play(leave).codes == NONE
     assert [evening.client.credits(key.id) for key in evening.keys] == [WELCOME - REWARD, WELCOME + REWARD]
     assert not list(evening.folder.rglob("*-code.json"))
 
@@ -101,8 +104,8 @@ def test_a_step_that_comes_too_late_is_refused_and_opens_nothing(evening: Evenin
     assert caught.value.refusal == "too_late"
     assert guest.play(leave).view.contract.paid == (GUEST,)
     ended = host.play(leave)
-    assert ended.codes == (None, None)
-    assert ended.view.contract.codes == (None, None)
+    assert ended.codes == NONE
+    assert ended.view.contract.codes == NONE
 
 
 def test_an_answer_is_in_the_secret_file_before_it_is_sent(evening: Evening, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,54 +139,46 @@ class LyingClient:
         return self._lies.get(name) or getattr(self._honest, name)
 
 
-def test_a_referee_that_calls_an_open_match_closed_gets_no_code(evening: Evening) -> None:
-    host, _ = evening.begin()
+def test_a_referee_that_is_not_honest(evening: Evening) -> None:
+    """It gets no code by calling an open match closed, and no move for steps without proof or of another match."""
+    host, guest = evening.begin()
     with pytest.raises(Stopped):
         host.play(leave)
+
+    def told(player: Duellist, **lies: Callable[..., Any]) -> Duellist:
+        return replace(player, client=LyingClient(player.client, **lies))  # type: ignore[arg-type]
+
     view = evening.client.match(host.seat.match)
     closed = replace(view, contract=replace(view.contract, pot=0, paid=(HOST,)))
     assert closed.contract.outcome is Outcome.ONGOING
     sent: list[object] = []
-    lies = {"match": lambda _: closed, "send_to_match": lambda *request: sent.append(request)}
-    ended = replace(host, client=LyingClient(host.client, **lies)).play(leave)  # type: ignore[arg-type]
-    assert (ended.codes, sent) == ((None, None), [])
+    assert told(host, match=lambda _: closed, send_to_match=lambda *new: sent.append(new)).play(leave).codes == NONE
+    assert sent == []
 
-
-@pytest.mark.parametrize("lie", ["swapped games", "unproved step", "another referee"])
-def test_a_referee_that_shows_other_steps(evening: Evening, lie: str) -> None:
-    host, _ = evening.begin()
-    with pytest.raises(Stopped):
-        host.play(leave)
     honest = host.client.duel(host.seat.match).duel
     swapped = Duel(honest.second, honest.first)
-    proof = honest.first.steps[0].proof
-    steps = *honest.second.steps[:1], replace(honest.second.steps[1], proof=proof)
-    forged = Duel(honest.first, replace(honest.second, steps=steps))
-    lies: dict[str, Callable[..., Any]] = {
-        "swapped games": lambda _: DuelRecord(swapped, (None, None)),
-        "unproved step": lambda _: DuelRecord(forged, (None, None)),
-    }
-    client = LyingClient(host.client, duel=lies.get(lie, host.client.duel))
-    if lie == "another referee":
-        host = replace(host, seat=replace(host.seat, referee_id=5))
-        with pytest.raises(WrongKeySetError):
-            host.play(leave)
-    else:
-        with pytest.raises(RejectedEvidenceError):
-            replace(host, client=client).play(leave)  # type: ignore[arg-type]
+    with pytest.raises(RejectedEvidenceError) as caught:
+        told(host, duel=lambda _: DuelRecord(swapped, NONE)).play(leave)
+    assert caught.value.reason == "other steps"
+    forged = replace(honest.first.steps[1], proof=honest.second.steps[1].proof)  # new to the guest
+    unproved = Duel(replace(honest.first, steps=(honest.first.steps[0], forged)), honest.second)
+    with pytest.raises(RejectedEvidenceError) as caught:
+        told(guest, duel=lambda _: DuelRecord(unproved, NONE)).play(leave)
+    assert caught.value.reason == "invalid proof"
+    with pytest.raises(WrongKeySetError):
+        replace(host, seat=replace(host.seat, referee_id=5)).play(leave)
+    with pytest.raises(Stopped):
+        told(host, duel=lambda _: DuelRecord(honest, NONE)).play(leave)
 
 
-def test_a_folder_is_taken_once_and_read_back(evening: Evening) -> None:
-    host, guest = evening.begin()
-    assert DuelSeat.read(evening.folder / "host") == host.seat
-    assert DuelSeat.read(evening.folder / "guest") == guest.seat
+def test_a_stake_is_taken_back_while_nobody_has_joined(evening: Evening) -> None:
+    table, info = evening.world.table, evening.client.info()
+    take_host_seat(evening.folder / "host", table, evening.keys[HOST], evening.url, info, REWARD, CODES[HOST])
+    host = evening.sit(HOST)
+    host._arrive()
+    assert evening.client.credits(evening.keys[HOST].id) == WELCOME - REWARD
+    assert host.claim().contract.closed
+    assert evening.client.credits(evening.keys[HOST].id) == WELCOME
+    assert host.play(leave).codes == NONE
     with pytest.raises(InvalidInputError):
-        take_host_seat(
-            evening.folder / "host",
-            evening.world.table,
-            evening.keys[HOST],
-            evening.url,
-            evening.client.info(),
-            1,
-            WRONG,
-        )
+        take_host_seat(evening.folder / "host", table, evening.keys[HOST], evening.url, info, REWARD, CODES[HOST])
