@@ -33,7 +33,6 @@ from mastermind.game.play import Table
 from mastermind.game.secret_files import PlayerKey
 from mastermind.game.steps import GameState
 from mastermind.players.strengths import make_strategy
-from mastermind.referee.log import match_json
 from mastermind.referee.match import GUEST, HOST, PLAYER_NAMES, Match
 from mastermind.rules import Code, Rules
 from mastermind.zk.artifacts import ArtifactStore
@@ -274,6 +273,8 @@ def _require_letters(rules: Rules) -> Rules:
 
 
 def _view_json(view: MatchView) -> dict[str, Any]:
+    from mastermind.referee.log import match_json
+
     return {
         "events": view.events,
         "keys": view.keys,
