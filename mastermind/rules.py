@@ -122,7 +122,8 @@ class Rules:
                 calls the code `what` and repeats none of its pegs.
         """
         if len(pegs) != self.pegs:
-            raise InvalidCodeError(f"the {what} has {len(pegs)} pegs where the rules have {self.pegs}")
+            count = f"{len(pegs)} peg{'' if len(pegs) == 1 else 's'}"
+            raise InvalidCodeError(f"the {what} has {count} where the rules have {self.pegs}")
         for place, peg in enumerate(pegs, start=1):
             if isinstance(peg, bool) or not isinstance(peg, int) or not 0 <= peg < self.colours:
                 raise InvalidCodeError(f"peg {place} of the {what} is not a colour of 0 .. {self.colours - 1}")

@@ -1,26 +1,40 @@
-"""Play every code of the classic rules against each strength of computer player.
+"""Play every code of the classic rules against each strength of computer player, and time what they do.
 
-Prints how many guesses were needed, and writes the table to `build/strengths.json` and a histogram to
-`build/strengths.svg`. Casual plays a sample with a limit, as it may take hundreds of guesses.
+Prints how many guesses were needed, how long moves take and a duel with its proofs, and writes all of it to
+`build/strengths.json` and a histogram to `build/strengths.svg`. Casual plays a sample with a limit, as it may take
+hundreds of guesses.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
+import statistics
+import subprocess
+import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from mastermind.cli.output import default_home
+from mastermind.game.circuits import specs
+from mastermind.game.duel import Seat, begin, next_move
+from mastermind.game.play import Table
+from mastermind.game.secret_files import PlayerKey
 from mastermind.players.codes import all_codes, score_table
-from mastermind.players.expert import Expert
-from mastermind.players.strategies import Casual, Club, Strategy, Strong, Turn, as_code
+from mastermind.players.strategies import Strategy, Turn, as_code
+from mastermind.players.strengths import make_strategy
 from mastermind.rules import Code, Rules
+from mastermind.zk.artifacts import ArtifactStore
+from mastermind.zk.prove import NativeProver, self_test
 
-RULES = Rules.parse("classic")
+RULES, LARGE = Rules.parse("classic"), Rules.parse("deluxe")
+RUNS = 7
 CLUB_SEEDS = (1, 2, 3)
 CASUAL_CODES = 50
 CASUAL_LIMIT = 10
@@ -65,37 +79,122 @@ def histogram(results: dict[str, Counter[int]]) -> str:
     return "\n".join([*parts, "</svg>", ""])
 
 
+def all_distributions() -> dict[str, Counter[int]]:
+    """How many guesses each strength needs, by strength."""
+    secrets = [as_code(code) for code in all_codes(RULES)]
+    sample = random.Random(1).sample(secrets, CASUAL_CODES)  # noqa: S311
+    return {
+        "casual": play_all(make_strategy("casual", RULES, 2), sample, CASUAL_LIMIT),
+        "club": sum((play_all(make_strategy("club", RULES, seed), secrets) for seed in CLUB_SEEDS), Counter()),
+        "strong": play_all(make_strategy("strong", RULES), secrets),
+        "expert": play_all(make_strategy("expert", RULES), secrets),
+    }
+
+
+def table_s() -> float:
+    """The time of the clues of all codes with all codes, the median of some runs."""
+    codes = all_codes(RULES)
+    return statistics.median(timed_s(lambda: score_table(RULES, codes, codes)) for _ in range(RUNS))
+
+
+def slowest_moves_s(strengths: Sequence[str], games: int = 4) -> dict[str, float]:
+    """The slowest move after the first guess of some games under the largest rules, by strength."""
+    slowest = dict.fromkeys(strengths, 0.0)
+    for strength, seed in itertools.product(strengths, range(games)):
+        strategy = make_strategy(strength, LARGE, seed)
+        secret = as_code(random.Random(seed).choice(all_codes(LARGE)))  # noqa: S311
+        turns: list[Turn] = []
+        while not turns or turns[-1][1].hits < LARGE.pegs:
+            start = time.perf_counter()
+            guess = strategy.guess(turns)
+            if turns:
+                slowest[strength] = max(slowest[strength], time.perf_counter() - start)
+            turns.append((guess, LARGE.score(secret, guess)))
+    return slowest
+
+
+def peak_mb() -> float:
+    """The peak memory of a process that plays these games."""
+    script = (
+        "import resource, sys\nsys.path.insert(0, sys.argv[1])\nimport strengths\n"
+        "strengths.slowest_moves_s(['strong', 'expert'], 1)\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    command = [sys.executable, "-c", script, str(Path(__file__).parent)]
+    return int(subprocess.run(command, check=True, capture_output=True, text=True).stdout) / 1024
+
+
+def duel_rounds_s(home: Path) -> list[float]:
+    """Rounds of a duel against the expert: from your guess to your next one, four proofs made and two checked."""
+    key_set = ArtifactStore(home).build_key_set(RULES.spelling, specs(RULES), self_test)
+    table = Table(RULES, key_set, NativeProver())
+    you, computer = Seat(table, 0, PlayerKey.new()), Seat(table, 1, PlayerKey.new())
+    strategy = make_strategy("expert", RULES)
+    state = begin(you, you.commit((5, 4, 3, 5)), computer, computer.commit((1, 2, 3, 4)))
+    rounds = []
+    while next_move(state.boards) is not None:
+        start = time.perf_counter()
+        state = computer.answer(you.guess(state, (0, 0, 0, 0)))
+        state.first.verify(table.keys, table.verifier)
+        state = computer.guess(state, strategy.guess(state.boards[1].turns))
+        state = you.answer(state)
+        state.second.verify(table.keys, table.verifier)
+        rounds.append(time.perf_counter() - start)
+    return rounds
+
+
+def timed_s(action: Callable[[], object]) -> float:
+    """The time of one run."""
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+def measure(home: Path) -> dict[str, Any]:
+    """All figures of the computer players, as `show` prints them."""
+    return {
+        "table_s": table_s(),
+        "guesses": all_distributions(),
+        "slowest_move_s": slowest_moves_s(["strong", "expert"]),
+        "peak_mb": peak_mb(),
+        "duel_round_s": duel_rounds_s(home),
+    }
+
+
+def show(report: dict[str, Any]) -> None:
+    """Print the figures."""
+    count = RULES.code_count
+    print(f"\nall {count} x {count} clues in {report['table_s'] * 1000:.0f} ms")
+    results: dict[str, Counter[int]] = report["guesses"]
+    longest = max(length for lengths in results.values() for length in lengths)
+    print(
+        f"{'strength':<10}{'games':>7}{'guesses':>9}{'mean':>8}  " + "".join(f"{n:>6}" for n in range(1, longest + 1))
+    )
+    for name, lengths in results.items():
+        guesses = sum(length * count for length, count in lengths.items())
+        row = "".join(f"{lengths[n] or '':>6}" for n in range(1, longest + 1))
+        print(f"{name:<10}{lengths.total():>7}{guesses:>9}{guesses / lengths.total():>8.3f}  {row}")
+    print(f"casual: {CASUAL_CODES} codes, {CASUAL_LIMIT + 1} stands for more than {CASUAL_LIMIT} guesses")
+    moves = ", ".join(f"{name} {seconds * 1000:.0f} ms" for name, seconds in report["slowest_move_s"].items())
+    print(f"{LARGE.name}: slowest move after the first {moves}; peak memory {report['peak_mb']:.0f} MB")
+    rounds = report["duel_round_s"]
+    print(
+        f"duel against the expert, your guess to your next, all proved and checked: "
+        f"{statistics.median(rounds) * 1000:.0f} ms, worst {max(rounds) * 1000:.0f} ms"
+    )
+
+
 @click.command()
 @click.option("--home", type=click.Path(path_type=Path, file_okay=False), help="Where to write. [default: build/]")
 def main(home: Path | None) -> None:
     """Play, print and write."""
     folder = home or default_home()
     folder.mkdir(parents=True, exist_ok=True)
-    codes = all_codes(RULES)
-    secrets = [as_code(code) for code in codes]
-    start = time.perf_counter()
-    score_table(RULES, codes, codes)
-    click.echo(f"all {len(codes)} x {len(codes)} clues in {(time.perf_counter() - start) * 1000:.0f} ms\n")
-
-    results: dict[str, Counter[int]] = {}
-    sample = random.Random(1).sample(secrets, CASUAL_CODES)  # noqa: S311
-    results["casual"] = play_all(Casual(RULES, random.Random(2)), sample, CASUAL_LIMIT)  # noqa: S311
-    results["club"] = sum((play_all(Club(RULES, random.Random(seed)), secrets) for seed in CLUB_SEEDS), Counter())  # noqa: S311
-    results["strong"] = play_all(Strong(RULES), secrets)
-    results["expert"] = play_all(Expert(RULES), secrets)
-
-    longest = max(length for lengths in results.values() for length in lengths)
-    click.echo(
-        f"{'strength':<10}{'games':>7}{'guesses':>9}{'mean':>8}  " + "".join(f"{n:>6}" for n in range(1, longest + 1))
-    )
-    for name, lengths in results.items():
-        guesses = sum(length * count for length, count in lengths.items())
-        row = "".join(f"{lengths[n] or '':>6}" for n in range(1, longest + 1))
-        click.echo(f"{name:<10}{lengths.total():>7}{guesses:>9}{guesses / lengths.total():>8.3f}  {row}")
-    click.echo(f"\ncasual: {CASUAL_CODES} codes, {CASUAL_LIMIT + 1} stands for more than {CASUAL_LIMIT} guesses")
-    (folder / "strengths.json").write_text(json.dumps(results, indent=1), "utf-8")
-    (folder / "strengths.svg").write_text(histogram(results), "utf-8")
-    click.echo(f"written to {folder / 'strengths.json'} and {folder / 'strengths.svg'}")
+    report = measure(folder)
+    show(report)
+    (folder / "strengths.json").write_text(json.dumps(report, indent=1), "utf-8")
+    (folder / "strengths.svg").write_text(histogram(report["guesses"]), "utf-8")
+    print(f"\nwritten to {folder / 'strengths.json'} and {folder / 'strengths.svg'}")
 
 
 if __name__ == "__main__":

@@ -43,7 +43,6 @@ DOMAIN = {
 #: Modules that may use the generator that can be predicted, and what for: never where secrets are made.
 PREDICTABLE = {
     "cli/demo.py": "a board that repeats",
-    "cli/duel.py": "a computer that guesses alike; codes come from the system",
     "referee/storage.py": "spreads the tries of a busy database",
 }
 

@@ -42,8 +42,11 @@ def read_code(rules: Rules, words: Sequence[str], what: str) -> Code:
 
 
 def show_letters(code: Sequence[int]) -> str:
-    """A code as coloured letters (LETTERS)."""
-    return " ".join(click.style(LETTERS[peg], fg=_COLOURS[peg % len(_COLOURS)], bold=True) for peg in code)
+    """A code as coloured letters (LETTERS), or numbers where these end."""
+    return " ".join(
+        click.style(LETTERS[peg] if peg < len(LETTERS) else str(peg), fg=_COLOURS[peg % len(_COLOURS)], bold=True)
+        for peg in code
+    )
 
 
 def show_clue(rules: Rules, clue: Clue) -> str:
@@ -64,6 +67,22 @@ def show_board(state: GameState) -> list[str]:
             row, answer = " ".join("." * width for _ in range(rules.pegs)), ""
         lines.append(f"  {turn + 1:>2}  {row}   {answer}".rstrip())
     return lines
+
+
+def show_boards(boards: Sequence[GameState], titles: Sequence[str]) -> str:
+    """Two boards side by side with their titles, the newest row on top."""
+    width = 3 * boards[0].rules.pegs + 10
+    lines = ["", titles[0].ljust(width) + titles[1]]
+    for turn in reversed(range(max(len(board.guesses) for board in boards))):
+        cells = []
+        for board in boards:
+            cell = ""
+            if turn < len(board.guesses):
+                clue = show_clue(board.rules, board.clues[turn]) if turn < len(board.clues) else "?"
+                cell = f"{turn + 1:>3}  {show_letters(board.guesses[turn])}  {clue}"
+            cells.append(cell + " " * (width - len(click.unstyle(cell))))
+        lines.append("".join(cells).rstrip())
+    return "\n".join([*lines, ""])
 
 
 def show_status(state: GameState) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable
 from functools import partial
@@ -11,7 +10,7 @@ from typing import TypeVar
 
 import click
 
-from mastermind.cli.board import LETTERS, show_clue, show_letters
+from mastermind.cli.board import LETTERS, show_boards, show_clue, show_letters
 from mastermind.cli.output import (
     ACCEPTED,
     EXIT_CODES,
@@ -21,18 +20,20 @@ from mastermind.cli.output import (
     print_json,
     store_option,
 )
-from mastermind.cli.pegs import enter_code
+from mastermind.cli.pegs import ask_guess, enter_code
 from mastermind.game.circuits import specs
 from mastermind.game.duel import Duel, Outcome, Player, Seat, begin, next_move, other, outcome, view_for
 from mastermind.game.play import Table
 from mastermind.game.secret_files import PlayerKey
 from mastermind.game.transcript import write_json
-from mastermind.rules import Code, Rules
+from mastermind.players.strengths import STRENGTHS, make_strategy
+from mastermind.rules import Rules
 from mastermind.zk.artifacts import ArtifactStore
 from mastermind.zk.prove import NativeProver, self_test
 
 YOU: Player = 0
 COMPUTER: Player = 1
+TITLES = ("You break:", "The computer breaks:")
 
 T = TypeVar("T")
 
@@ -44,7 +45,7 @@ T = TypeVar("T")
 @click.option("--repeats/--no-repeats", default=True, show_default=True, help="Whether a colour may stand twice.")
 @click.option(
     "--opponent",
-    type=click.Choice(["casual", "club", "strong", "expert"]),
+    type=click.Choice(STRENGTHS),
     default="club",
     show_default=True,
     help="How well the computer breaks codes.",
@@ -84,7 +85,7 @@ def duel(
         say(f"There are no keys for {rules.name} yet; making them takes a minute or two, once.")
     key_set = store.build_key_set(rules.spelling, specs(rules), self_test, progress=ProgressLine(quiet=as_json))
     table = Table(rules, key_set, NativeProver())
-    choose = _strategy(opponent, rules, seed)
+    strategy = make_strategy(opponent, rules, seed)
     say(
         f"{rules.pegs} pegs, {rules.colours} colours ({', '.join(LETTERS[: rules.colours])}), "
         f"{'' if rules.repeats else 'no '}repeats, {rules.attempts} guesses: {rules.code_count:,} codes are possible. "
@@ -107,13 +108,10 @@ def duel(
             _, checked_s = _timed(partial(state.games[other(player)].verify, table.keys, table.verifier))
             say(_answer_line(rules, state, player, made_s, checked_s))
         elif player == YOU:
-            say(_boards(rules, state))
-            left = _standing(rules, state, YOU)
-            guess = enter_code(rules, f"Guess {len(state.boards[YOU].guesses) + 1} ({left:,} codes possible)")
-            assert guess is not None
-            state = you.guess(state, guess)
+            say(show_boards(state.boards, TITLES))
+            state = you.guess(state, ask_guess(state.boards[YOU]))
         else:
-            state = computer.guess(state, choose(state))
+            state = computer.guess(state, strategy.guess(state.boards[COMPUTER].turns))
         _save(save, state)
 
     openings = you.open_code(state), computer.open_code(state)
@@ -128,43 +126,12 @@ def duel(
     if as_json:
         print_json({**view_for(YOU, state, you, openings[COMPUTER]), "keys": key_set.status})
     else:
-        say(_boards(rules, state))
+        say(show_boards(state.boards, TITLES))
         say(f"{_result(outcome(state.boards))}")
         say(f"Your code was {show_letters(codes[YOU])}, the computer's {show_letters(codes[COMPUTER])}; both opened.")
         if save is not None:
             say(f"Saved in {save}; check with: mastermind game verify {save / 'your-guesses.json'}")
     raise SystemExit(ACCEPTED)
-
-
-def _strategy(opponent: str, rules: Rules, seed: int | None) -> Callable[[Duel], Code]:
-    # NumPy is needed by computer players alone; other commands start without it.
-    from mastermind.players.expert import Expert
-    from mastermind.players.strategies import Casual, Club, Strategy, Strong
-
-    generator = random.Random(seed) if seed is not None else random.SystemRandom()  # noqa: S311
-    strategy: Strategy
-    match opponent:
-        case "casual":
-            strategy = Casual(rules, generator)
-        case "club":
-            strategy = Club(rules, generator)
-        case "strong":
-            strategy = Strong(rules)
-        case _:
-            strategy = Expert(rules)
-
-    def choose(state: Duel) -> Code:
-        board = state.boards[COMPUTER]
-        return strategy.guess(list(zip(board.guesses, board.clues, strict=True)))
-
-    return choose
-
-
-def _standing(rules: Rules, state: Duel, player: Player) -> int:
-    from mastermind.players.codes import standing
-
-    board = state.boards[player]
-    return len(standing(rules, list(zip(board.guesses, board.clues, strict=True))))
 
 
 def _timed(action: Callable[[], T]) -> tuple[T, float]:
@@ -180,23 +147,6 @@ def _answer_line(rules: Rules, state: Duel, player: Player, made_s: float, check
         f"{who}: {show_letters(board.guesses[-1])}   {show_clue(rules, board.clues[-1])}   "
         f"proved in {made_s * 1000:.0f} ms, checked in {checked_s * 1000:.0f} ms: accepted"
     )
-
-
-def _boards(rules: Rules, state: Duel) -> str:
-    """Both boards side by side, the newest row on top."""
-    width = 3 * rules.pegs + 10
-    lines = ["", "You break:".ljust(width) + "The computer breaks:"]
-    rows = max(len(board.guesses) for board in state.boards)
-    for turn in reversed(range(rows)):
-        cells = []
-        for board in state.boards:
-            cell = ""
-            if turn < len(board.guesses):
-                clue = show_clue(rules, board.clues[turn]) if turn < len(board.clues) else "?"
-                cell = f"{turn + 1:>3}  {show_letters(board.guesses[turn])}  {clue}"
-            cells.append(cell + " " * (width - len(click.unstyle(cell))))
-        lines.append("".join(cells).rstrip())
-    return "\n".join([*lines, ""])
 
 
 def _result(result: Outcome) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
 
 from mastermind.errors import InvalidRulesError
 from mastermind.game.circuits import specs
+from mastermind.game.play import Table
+from mastermind.players.strengths import STRENGTHS
 from mastermind.rules import Rules
-from mastermind.zk.artifacts import ArtifactStore
+from mastermind.zk.artifacts import ArtifactStore, KeySet
 from mastermind.zk.circuit import CircuitSpec
 from mastermind.zk.prove import NativeProver, Prover, SnarkjsProver
 from mastermind.zk.snarkjs import SnarkjsCli
@@ -59,6 +61,22 @@ verifier_option = click.option(
 )
 
 
+referee_option = click.option("--referee", "url", help="URL of the referee; a folder that is gone on with knows it.")
+url_option = click.option("--referee", "url", required=True, help="URL of the referee.")
+player_option = click.option("--player", "player_file", type=READABLE_FILE, required=True, help="Your player file.")
+folder_option = click.option(
+    "--folder", type=click.Path(path_type=Path, file_okay=False), required=True, help="The files of this game."
+)
+auto_option = click.option(
+    "--auto",
+    type=click.Choice(STRENGTHS),
+    is_flag=False,
+    flag_value="club",
+    metavar="[STRENGTH]",
+    help=f"Guess by itself, as well as {', '.join(STRENGTHS[:-1])} or {STRENGTHS[-1]}. [without STRENGTH: club]",
+)
+
+
 def specs_of(name: str) -> Sequence[CircuitSpec]:
     """The circuits of the key set of some name, which is the spelling of its rules.
 
@@ -69,6 +87,20 @@ def specs_of(name: str) -> Sequence[CircuitSpec]:
     if rules.spelling != name:
         raise InvalidRulesError(f"the rules of a key set are spelled out: {rules.spelling}, not {name}")
     return specs(rules)
+
+
+def load_key_sets(rules: Rules, store: ArtifactStore) -> Callable[[str], KeySet]:
+    """Finds the key set of some rules by its id, if it is on this machine."""
+    return lambda identifier: store.load_key_set(rules.spelling, specs(rules), identifier)
+
+
+def make_tables(prover_name: str, store: ArtifactStore) -> Callable[[Rules, str], Table]:
+    """Makes the table for some rules and key set id, if that key set is on this machine."""
+
+    def make(rules: Rules, key_set_id: str) -> Table:
+        return Table(rules, load_key_sets(rules, store)(key_set_id), make_prover(prover_name, store))
+
+    return make
 
 
 def make_prover(name: str, store: ArtifactStore) -> Prover:

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 import click
 
 from mastermind.cli.board import LETTERS, show_letters
-from mastermind.errors import InvalidCodeError
+from mastermind.errors import InvalidCodeError, InvalidInputError
+from mastermind.game.steps import GameState
 from mastermind.rules import Code, Rules
 
 try:
@@ -30,7 +31,7 @@ def enter_code(rules: Rules, prompt: str, *, optional: bool = False) -> Code | N
     """Ask for a code of at most eight colours until it is legal; None for an empty entry when `optional`.
 
     Raises:
-        click.Abort: the player leaves, or the input ends.
+        InvalidInputError: the player leaves, or the input ends; nothing has been played.
     """
     while True:
         entered = _enter_keys(rules, prompt) if _HAS_KEYS and sys.stdin.isatty() else _enter_line(prompt)
@@ -40,6 +41,17 @@ def enter_code(rules: Rules, prompt: str, *, optional: bool = False) -> Code | N
             return rules.require_code([_peg(rules, character) for character in entered])
         except InvalidCodeError as error:
             click.echo(f"{error}. Nothing has been played.", err=True)
+
+
+def ask_guess(board: GameState) -> Code:
+    """Ask for the next guess of a game and say how many codes are left. Raises as `enter_code`."""
+    # NumPy is needed by computer players alone; other commands start without it.
+    from mastermind.players.codes import standing
+
+    left = len(standing(board.rules, board.turns))
+    guess = enter_code(board.rules, f"Guess {len(board.guesses) + 1} ({left:,} codes possible)")
+    assert guess is not None
+    return guess
 
 
 def _peg(rules: Rules, character: str) -> int:
@@ -52,12 +64,22 @@ def _peg(rules: Rules, character: str) -> int:
     return peg
 
 
-def _enter_line(prompt: str) -> str:
+def read_line(prompt: str) -> str:
+    """Ask for a line. Raises InvalidInputError when the input has ended."""
     click.echo(f"{prompt}: ", nl=False, err=True)
     line = sys.stdin.readline()
     if not line:
-        raise click.Abort
-    return "".join(line.replace(",", " ").split())
+        raise _ended()
+    return line.strip()
+
+
+def _enter_line(prompt: str) -> str:
+    return "".join(read_line(prompt).replace(",", " ").split())
+
+
+def _ended() -> InvalidInputError:
+    click.echo(err=True)
+    return InvalidInputError("the input has ended before the game; nothing more has been played")
 
 
 def _enter_keys(rules: Rules, prompt: str) -> str:
@@ -70,7 +92,7 @@ def _enter_keys(rules: Rules, prompt: str) -> str:
             click.echo(f"\r\x1b[K{prompt}: {places} ", nl=False, err=True)
             key = next_key()
             if key in _LEAVE:
-                raise click.Abort
+                raise _ended()
             if key in _SEND and len(entered) in (0, rules.pegs):
                 click.echo(err=True)
                 return "".join(entered)

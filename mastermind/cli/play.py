@@ -6,9 +6,7 @@ folder again.
 
 from __future__ import annotations
 
-import itertools
-import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,27 +14,33 @@ import click
 
 from mastermind.cli import passphrase
 from mastermind.cli.board import read_code, show_board, show_status
-from mastermind.cli.options import READABLE_FILE, RulesType, make_prover, prover_option
+from mastermind.cli.matches import duel
+from mastermind.cli.options import (
+    RulesType,
+    auto_option,
+    folder_option,
+    load_key_sets,
+    make_prover,
+    make_tables,
+    player_option,
+    prover_option,
+    referee_option,
+    url_option,
+)
 from mastermind.cli.output import EXIT_CODES, command_errors, json_option, print_json, store_option
+from mastermind.cli.pegs import read_line
 from mastermind.errors import InvalidCodeError, InvalidInputError
-from mastermind.game.circuits import specs
 from mastermind.game.play import Table
 from mastermind.game.secret_files import PlayerKey
 from mastermind.game.steps import GameState
 from mastermind.game.transcript import VerifyingKeys
+from mastermind.players.strengths import make_strategy
 from mastermind.rules import Code, Rules
-from mastermind.zk.artifacts import ArtifactStore, KeySet
+from mastermind.zk.artifacts import ArtifactStore
 from mastermind.zk.verify import NativeVerifier
 
 if TYPE_CHECKING:  # the HTTP client is imported by the commands that need it
     from mastermind.referee.client import GameView
-
-referee_option = click.option("--referee", "url", help="URL of the referee; a folder that is gone on with knows it.")
-url_option = click.option("--referee", "url", required=True, help="URL of the referee.")
-player_option = click.option("--player", "player_file", type=READABLE_FILE, required=True, help="Your player file.")
-folder_option = click.option(
-    "--folder", type=click.Path(path_type=Path, file_okay=False), required=True, help="The files of this game."
-)
 
 
 @click.group()
@@ -48,7 +52,11 @@ def play() -> None:
       mastermind play host --referee URL --reward 10 --player m.json --folder my-game
       mastermind play list --referee URL
       mastermind play join 1204 --referee URL --player b.json --folder their-game
+      mastermind play duel host --referee URL --reward 10 --player m.json --folder my-duel
     """
+
+
+play.add_command(duel)
 
 
 @play.command(epilog=EXIT_CODES)
@@ -93,7 +101,7 @@ def host(
         secret = rules.random_code() if code is None else read_code(rules, [code], "secret")
         with RefereeClient(url) as client:
             info = client.info()
-        table = Table(rules, key_set_for(info, rules, _loader(rules, store)), make_prover(prover_name, store))
+        table = Table(rules, key_set_for(info, rules, load_key_sets(rules, store)), make_prover(prover_name, store))
         take_master_seat(folder, table, key, url, info, reward, secret)
     elif Seat.read(folder).role != "master":
         raise InvalidInputError(f"{folder} is the breaker's; go on with `mastermind play join`")
@@ -107,7 +115,7 @@ def host(
 @play.command(epilog=EXIT_CODES)
 @click.argument("game", metavar="[GAME]", required=False)
 @referee_option
-@click.option("--auto", is_flag=True, help="Guess by itself: always a code that all clues so far allow.")
+@auto_option
 @player_option
 @folder_option
 @prover_option
@@ -117,7 +125,7 @@ def host(
 def join(
     game: str | None,
     url: str | None,
-    auto: bool,
+    auto: str | None,
     player_file: Path,
     folder: Path,
     prover_name: str,
@@ -129,7 +137,7 @@ def join(
     \b
     Examples:
       mastermind play join 1204 --referee http://localhost:8460 --player b.json --folder their-game
-      mastermind play join --player b.json --folder their-game --auto        (goes on)
+      mastermind play join --player b.json --folder their-game --auto strong     (goes on)
     """
     from mastermind.referee.client import RefereeClient, find_game
     from mastermind.referee.seats import Seat, key_set_for, take_breaker_seat
@@ -141,11 +149,15 @@ def join(
         with RefereeClient(url) as client:
             view, info = find_game(client, game), client.info()
             rules = view.contract.game.rules
-            table = Table(rules, key_set_for(info, rules, _loader(rules, store)), make_prover(prover_name, store))
+            table = Table(rules, key_set_for(info, rules, load_key_sets(rules, store)), make_prover(prover_name, store))
             take_breaker_seat(folder, table, key, client, info, view)
     elif Seat.read(folder).role != "breaker":
         raise InvalidInputError(f"{folder} is the master's; go on with `mastermind play host`")
-    _play(folder, key, _consistent_guess if auto else _ask_guess, prover_name, as_json, store)
+
+    def guess(state: GameState) -> Code:
+        return _ask_guess(state) if auto is None else make_strategy(auto, state.rules).guess(state.turns)
+
+    _play(folder, key, guess, prover_name, as_json, store)
 
 
 @play.command(epilog=EXIT_CODES)
@@ -166,7 +178,7 @@ def watch(game: str, url: str, as_json: bool, store: ArtifactStore) -> None:
     with RefereeClient(url) as client:
         view = find_game(client, game)
         name, rules = view.contract.solution_hash, view.contract.game.rules
-        keys = VerifyingKeys.of(_loader(rules, store)(view.key_set_id), rules)
+        keys = VerifyingKeys.of(load_key_sets(rules, store)(view.key_set_id), rules)
         seen = -1
         while not view.contract.closed or seen < view.events - 1:
             for view in client.watch(name, after=seen):
@@ -228,7 +240,7 @@ def claim(player_file: Path, folder: Path, prover_name: str, as_json: bool, stor
     from mastermind.referee.seats import seated
 
     key = PlayerKey.read(player_file, passphrase.ask)
-    with seated(folder, key, _tables(prover_name, store), ask=passphrase.ask) as player:
+    with seated(folder, key, make_tables(prover_name, store), ask=passphrase.ask) as player:
         view = player.client.game(player.seat.game)
         player.claim()
     if as_json:
@@ -250,7 +262,7 @@ def _play(
     def show(view: GameView) -> None:
         _show(view, as_json)
 
-    with seated(folder, key, _tables(prover_name, store), ask=passphrase.ask, show=show) as player:
+    with seated(folder, key, make_tables(prover_name, store), ask=passphrase.ask, show=show) as player:
         if not as_json:
             click.echo(f"game {player.seat.game} ({player.table.key_set.status} keys)")
         ended = player.play(guess)
@@ -261,40 +273,15 @@ def _play(
         click.echo(f"The game is over and paid out. You have {credits} credits.")
 
 
-def _tables(prover_name: str, store: ArtifactStore) -> Callable[[Rules, str], Table]:
-    """Makes the table for some rules and key set id, if that key set is on this machine."""
-
-    def make(rules: Rules, key_set_id: str) -> Table:
-        return Table(rules, _loader(rules, store)(key_set_id), make_prover(prover_name, store))
-
-    return make
-
-
-def _loader(rules: Rules, store: ArtifactStore) -> Callable[[str], KeySet]:
-    return lambda identifier: store.load_key_set(rules.spelling, specs(rules), identifier)
-
-
 def _ask_guess(state: GameState) -> Code:
     """Ask until a legal code is typed; no turn is used by a mistake."""
     rules = state.rules
     while True:
-        text = click.prompt(f"Your guess ({rules.pegs} of 0 .. {rules.colours - 1})", err=True)
+        text = read_line(f"Your guess ({rules.pegs} of 0 .. {rules.colours - 1})")
         try:
-            return read_code(rules, [str(text)], "guess")
+            return read_code(rules, [text], "guess")
         except InvalidCodeError as error:
             click.echo(str(error), err=True)
-
-
-def _consistent_guess(state: GameState) -> Code:
-    """A random one of the codes that all clues so far allow."""
-    rules = state.rules
-    codes: Iterable[Code] = (
-        itertools.product(range(rules.colours), repeat=rules.pegs)
-        if rules.repeats
-        else itertools.permutations(range(rules.colours), rules.pegs)
-    )
-    played = list(zip(state.guesses, state.clues, strict=True))
-    return secrets.choice([code for code in codes if all(rules.score(code, guess) == clue for guess, clue in played)])
 
 
 def _show(view: GameView, as_json: bool) -> None:

@@ -12,11 +12,13 @@ from pathlib import Path
 import click
 
 from mastermind.cli import passphrase
-from mastermind.cli.board import show_board, show_status
+from mastermind.cli.board import show_board, show_boards, show_status
+from mastermind.cli.matches import TITLES, show_match
 from mastermind.cli.options import READABLE_FILE, RulesType, make_verifiers, verifier_option
 from mastermind.cli.output import ACCEPTED, EXIT_CODES, command_errors, json_option, print_json, store_option
 from mastermind.errors import InvalidInputError
 from mastermind.referee.contract import DEFAULT_SLOT_SECONDS
+from mastermind.referee.match import GUEST, HOST, PLAYER_NAMES, Match
 from mastermind.rules import Rules
 from mastermind.zk.artifacts import ArtifactStore
 
@@ -151,7 +153,9 @@ def serve(folder: Path, host: str, port: int, workers: int, allow_development_ke
 @store_option
 @command_errors
 def audit(log_file: Path, verifier_name: str, as_json: bool, store: ArtifactStore) -> None:
-    """Check all that a referee did in one game, offline: every proof, rule and slot. FILE is from /games/GAME/log.
+    """Check all that a referee did in one game or duel, offline: every proof, rule and slot.
+
+    FILE is from /games/GAME/log or /matches/MATCH/log.
 
     \b
     Examples:
@@ -160,7 +164,7 @@ def audit(log_file: Path, verifier_name: str, as_json: bool, store: ArtifactStor
     """
     from mastermind.game.circuits import specs
     from mastermind.game.transcript import VerifyingKeys
-    from mastermind.referee.log import GameLog, contract_json
+    from mastermind.referee.log import GameLog, staked_json
 
     log = GameLog.read(log_file)
     key_set = store.load_key_set(log.rules.spelling, specs(log.rules), log.key_set_id)
@@ -175,7 +179,7 @@ def audit(log_file: Path, verifier_name: str, as_json: bool, store: ArtifactStor
                 "accepted": True,
                 "keys": keys.status,
                 "events": len(log.events),
-                "contract": contract_json(contract, last.slot),
+                "contract": staked_json(contract, last.slot),
             }
         )
         return
@@ -183,9 +187,11 @@ def audit(log_file: Path, verifier_name: str, as_json: bool, store: ArtifactStor
         f"accepted: {len(log.events)} events, all proved and all by the rules; checked by "
         f"{', '.join(verifier.name for verifier in verifiers)} ({keys.status} keys)"
     )
-    for line in show_board(contract.game):
-        click.echo(line)
-    click.echo(show_status(contract.game))
+    if isinstance(contract, Match):
+        click.echo(show_boards(contract.boards, TITLES))
+        click.echo(show_match(contract))
+    else:
+        click.echo("\n".join([*show_board(contract.game), show_status(contract.game)]))
     click.echo("The pot has been paid." if contract.closed else f"The pot holds {contract.pot} credits.")
 
 
@@ -193,7 +199,9 @@ def audit(log_file: Path, verifier_name: str, as_json: bool, store: ArtifactStor
 @click.argument("game", metavar="GAME")
 @folder_option
 @click.option("--referee", "url", required=True, help="URL of the running referee.")
-@click.option("--winner", type=click.Choice(["master", "breaker"]), required=True)
+@click.option(
+    "--winner", type=click.Choice(["master", "breaker", *PLAYER_NAMES]), required=True, help="Of a game, or of a duel."
+)
 @json_option
 @store_option
 @command_errors
@@ -201,40 +209,38 @@ def forfeit(game: str, folder: Path, url: str, winner: str, as_json: bool, store
     """Give the pot of GAME to one of its players, with the referee's key. All can see in the log that it was you.
 
     \b
-    Example:
+    Examples:
       mastermind referee forfeit 1204... --referee http://localhost:8460 --winner breaker
+      mastermind referee forfeit 1204... --referee http://localhost:8460 --winner host        (a duel)
     """
     from mastermind.game.circuits import specs
     from mastermind.game.secret_files import PlayerKey
-    from mastermind.referee.client import RefereeClient, find_game, make_consent
+    from mastermind.referee.client import RefereeClient, find_game, find_match, make_consent
     from mastermind.referee.config import KEY_FILE
     from mastermind.referee.contract import Role
-    from mastermind.referee.requests import ForfeitWin
+    from mastermind.referee.requests import Consent, ForfeitMatch, ForfeitWin
     from mastermind.zk.prove import NativeProver
 
     key = PlayerKey.read(folder / KEY_FILE, passphrase.ask)
     with RefereeClient(url) as client:
-        view = find_game(client, game)
-        contract = view.contract
-        rules = contract.game.rules
+        of_match = winner in PLAYER_NAMES
+        view = find_match(client, game) if of_match else find_game(client, game)
+        name, amount, rules = view.contract.solution_hash, view.contract.pot, view.contract.rules
         key_set = store.load_key_set(rules.spelling, specs(rules), view.key_set_id)
-        role: Role = "master" if winner == "master" else "breaker"
-        consent = make_consent(
-            key_set,
-            NativeProver(),
-            key,
-            ForfeitWin.action(role),
-            referee_id=key.id,
-            game=contract.solution_hash,
-            amount=contract.pot,
-        )
-        client.send(contract.solution_hash, ForfeitWin(key.id, role, contract.pot, consent))
+
+        def agree(action: str) -> Consent:
+            return make_consent(key_set, NativeProver(), key, action, referee_id=key.id, game=name, amount=amount)
+
+        if of_match:
+            player = HOST if winner == PLAYER_NAMES[HOST] else GUEST
+            client.send_to_match(name, ForfeitMatch(key.id, player, amount, agree(ForfeitMatch.action(player))))
+        else:
+            role: Role = "master" if winner == "master" else "breaker"
+            client.send(name, ForfeitWin(key.id, role, amount, agree(ForfeitWin.action(role))))
     if as_json:
-        print_json(
-            {"game": str(contract.solution_hash), "winner": winner, "keys": key_set.status, "amount": contract.pot}
-        )
+        print_json({"game": str(name), "winner": winner, "keys": key_set.status, "amount": amount})
     else:
-        click.echo(f"{contract.pot} credits to the {winner} ({key_set.status} keys)")
+        click.echo(f"{amount} credits to the {winner} ({key_set.status} keys)")
 
 
 @referee.command(epilog=EXIT_CODES)

@@ -10,7 +10,7 @@ know. Pure apart from the proofs that a `Table` makes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
@@ -94,12 +94,14 @@ class Seat:
         number: 0 or 1; player 0 guesses first.
         key: the player's own.
         kept: the player's own code, salt and record of answers.
+        record: called with that record before there is a clue; must have stored it when it returns.
     """
 
     table: Table
     number: Player
     key: PlayerKey = field(repr=False)
     kept: GameSecret | None = field(default=None, repr=False)
+    record: Callable[[GameSecret], None] = field(default=lambda _: None, repr=False)
 
     def commit(self, code: Sequence[int]) -> Transcript:
         """Set the own code: the opening of the game that the opponent breaks. Raises InvalidCodeError."""
@@ -142,8 +144,9 @@ class Seat:
             raise NotYourCodeError("no code has been set")
         return self.table.open_secret(duel.games[other(self.number)], self.key, self.kept)
 
-    def _keep(self, record: GameSecret) -> None:
-        self.kept = record
+    def _keep(self, kept: GameSecret) -> None:
+        self.record(kept)
+        self.kept = kept
 
     def _require(self, duel: Duel, move: str) -> None:
         if next_move(duel.boards) != (self.number, move):
@@ -173,11 +176,17 @@ class Duel:
         Raises:
             RejectedEvidenceError: something does not hold.
         """
-        first, second = self.first.verify(keys, verifier), self.second.verify(keys, verifier)
+        self.first.verify(keys, verifier)
+        self.second.verify(keys, verifier)
+        self.check()
+        return outcome(self.boards)
+
+    def check(self) -> None:
+        """Check all but the proofs: who plays which game, and the order of moves. Raises RejectedEvidenceError."""
+        first, second = self.boards
         if (first.breaker_id, first.master_id) != (second.master_id, second.breaker_id):
             raise RejectedEvidenceError("the two games are not between the same players", reason="other players")
         check_order((first, second))
-        return outcome((first, second))
 
 
 def view_for(player: Player, duel: Duel, seat: Seat, opened: Reveal | None = None) -> dict[str, Any]:

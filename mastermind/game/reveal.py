@@ -88,14 +88,22 @@ class Reveal:
             RejectedEvidenceError: it does not open this game.
         """
         keys.require(self.rules, self.key_set_id)
-        if state.game_id is None or state.solution_hash is None:
+        if state.game_id is None:
             raise RejectedEvidenceError("nobody has joined the game", reason="not joined")
-        signals = (
-            state.game_id,
-            state.solution_hash,
-            TURN_COUNT,
-            pack_code(self.rules, self.secret),
-            pack_clue(self.rules, Clue(self.rules.pegs, 0)),
-        )
+        signals = opening_signals(state, self.secret)
         require_proofs(verifier, [("this secret", (keys.keys["give_clue"], signals, self.proof), None)])
         return self.secret
+
+
+def opening_signals(state: GameState, secret: Code) -> tuple[int, int, int, int, int]:
+    """The public signals of the proof that opens a joined game to `secret`."""
+    assert state.game_id is not None
+    assert state.solution_hash is not None
+    rules = state.rules
+    return (
+        state.game_id,
+        state.solution_hash,
+        TURN_COUNT,
+        pack_code(rules, secret),
+        pack_clue(rules, Clue(rules.pegs, 0)),
+    )

@@ -91,6 +91,11 @@ class GameState:
     clues: tuple[Clue, ...] = ()
 
     @property
+    def turns(self) -> list[tuple[Code, Clue]]:
+        """The guesses that have been answered, with their clues."""
+        return list(zip(self.guesses, self.clues, strict=False))
+
+    @property
     def solved(self) -> bool:
         """Whether the last clue is all hits."""
         return bool(self.clues) and self.clues[-1].hits == self.rules.pegs

@@ -151,7 +151,7 @@ class Transcript:
                 state = apply(state, proved.step)
             except RefusedStepError as error:
                 raise RejectedEvidenceError(
-                    f"step {index} ({proved.step.kind}) is refused: {error}", reason=error.refusal, step=index
+                    f"{self._name(index)} is refused: {error}", reason=error.refusal, step=index
                 ) from error
         return state
 
@@ -169,9 +169,13 @@ class Transcript:
         proved_steps = list(enumerate(self.steps))[since:]
         require_proofs(
             verifier,
-            [(f"step {index} ({proved.step.kind})", keys.statement(proved), index) for index, proved in proved_steps],
+            [(self._name(index), keys.statement(proved), index) for index, proved in proved_steps],
         )
         return state
+
+    def _name(self, index: int) -> str:
+        """What people call a step: they count from 1."""
+        return f"step {index + 1} of {len(self.steps)} ({self.steps[index].step.kind})"
 
     def with_step(self, step: ProvedStep) -> Transcript:
         """This transcript and one step more."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 
@@ -28,11 +28,14 @@ from mastermind.errors import (
 )
 from mastermind.field import parse_field_element, random_field_element
 from mastermind.game.circuits import authorise_inputs
+from mastermind.game.duel import Duel, Player
+from mastermind.game.reveal import Reveal
 from mastermind.game.secret_files import PlayerKey
 from mastermind.game.transcript import Transcript
 from mastermind.referee.contract import Contract, Refusal, Role, refusal_class
-from mastermind.referee.log import GameLog, read_contract
-from mastermind.referee.requests import Consent, InitGame, Request, agreement
+from mastermind.referee.log import GameLog, read_contract, read_match
+from mastermind.referee.match import Match, read_player
+from mastermind.referee.requests import About, Consent, InitGame, Request, agreement
 from mastermind.zk.artifacts import KeySet
 from mastermind.zk.evidence import canonical_json, parse_json
 from mastermind.zk.prove import Prover
@@ -41,6 +44,9 @@ from mastermind.zk.prove import Prover
 MAX_TRIES = 6
 MAX_PAUSE_S = 5.0
 TIMEOUT_S = 30.0
+
+
+V = TypeVar("V", "GameView", "MatchView")
 
 _STATUSES: dict[int, type[RefereeError]] = {
     402: InsufficientCreditError,
@@ -89,6 +95,30 @@ class GameView:
     may_claim: Role | None
 
 
+@dataclass(frozen=True)
+class MatchView:
+    """A match as the referee shows it; see `GameView`."""
+
+    contract: Match
+    events: int
+    slot: int
+    keys: str
+    key_set_id: str
+    may_claim: Player | None
+
+
+@dataclass(frozen=True)
+class DuelRecord:
+    """All that has been played and opened in a match, not yet checked.
+
+    Attributes:
+        codes: what each player has opened after the end, with its proof.
+    """
+
+    duel: Duel
+    codes: tuple[Reveal | None, Reveal | None]
+
+
 class RefereeClient:
     """One referee at a URL. Close it, or use it in a `with`."""
 
@@ -127,11 +157,33 @@ class RefereeClient:
         with _understood():
             return [_game_view(entry) for entry in fields["games"]]
 
+    def matches(self, status: str = "open", limit: int = 50) -> list[MatchView]:
+        """Matches of a status (`open`, `playing`, `closed`), the newest first."""
+        fields = self._json("GET", "/matches", params={"status": status, "limit": limit})
+        with _understood():
+            return [_match_view(entry) for entry in fields["matches"]]
+
     def game(self, game: int) -> GameView:
         """A game as it is now. Raises UnknownGameError, RefereeUnreachableError."""
         fields = self._json("GET", f"/games/{game}")
         with _understood():
             return _game_view(fields)
+
+    def match(self, match: int) -> MatchView:
+        """A match as it is now. Raises UnknownGameError, RefereeUnreachableError."""
+        fields = self._json("GET", f"/matches/{match}")
+        with _understood():
+            return _match_view(fields)
+
+    def duel(self, match: int) -> DuelRecord:
+        """All steps of both games of a match and the opened codes, not yet checked. Raises UnknownGameError."""
+        fields = self._json("GET", f"/matches/{match}/duel")
+        with _understood():
+            first, second = (Transcript.parse(canonical_json(game)) for game in fields["games"])
+            hosts, guests = (
+                None if opening is None else Reveal.parse(canonical_json(opening)) for opening in fields["openings"]
+            )
+            return DuelRecord(Duel(first, second), (hosts, guests))
 
     def transcript(self, game: int) -> Transcript:
         """All steps of a game, not yet checked.
@@ -143,10 +195,10 @@ class RefereeClient:
         with _understood():
             return Transcript.parse(canonical_json(self._json("GET", f"/games/{game}/transcript")))
 
-    def log(self, game: int) -> GameLog:
-        """The log of a game, not yet audited. Raises UnknownGameError."""
+    def log(self, game: int, about: About = "games") -> GameLog:
+        """The log of a game or match, not yet audited. Raises UnknownGameError."""
         with _understood():
-            return GameLog.parse(canonical_json(self._json("GET", f"/games/{game}/log")))
+            return GameLog.parse(canonical_json(self._json("GET", f"/{about}/{game}/log")))
 
     def credits(self, player_id: int) -> int:
         """What a player has."""
@@ -155,16 +207,21 @@ class RefereeClient:
             return int(fields["credits"])
 
     def send(self, game: int, request: Request) -> GameView:
-        """Send a request and return the game after it.
+        """Send a request about a game and return the game after it.
 
         Raises:
             RefereeError: it is refused, with the referee's reason.
             RefereeUnreachableError: no answer; whether it has been accepted is not known.
         """
-        path = "/games" if isinstance(request, InitGame) else f"/games/{game}/{request.method}"
-        fields = self._json("POST", path, body=canonical_json(request.to_json()))
+        fields = self._post(game, request)
         with _understood():
-            return _event_view(fields)
+            return _game_view(fields)
+
+    def send_to_match(self, match: int, request: Request) -> MatchView:
+        """Send a request about a match and return the match after it. Raises as `send`."""
+        fields = self._post(match, request)
+        with _understood():
+            return _match_view(fields)
 
     def watch(self, game: int, *, after: int = -1, silence_s: float = TIMEOUT_S) -> Iterator[GameView]:
         """Yield the game after each event from the one after number `after` on.
@@ -175,11 +232,30 @@ class RefereeClient:
             UnknownGameError: no such game.
             RefereeUnreachableError: the connection failed.
         """
+        for fields in self._events(f"/games/{game}/events", after, silence_s):
+            with _understood():
+                view = _game_view(fields)
+            yield view
+
+    def watch_match(self, match: int, *, after: int = -1, silence_s: float = TIMEOUT_S) -> Iterator[MatchView]:
+        """Yield the match after each event, as `watch` does for a game."""
+        for fields in self._events(f"/matches/{match}/events", after, silence_s):
+            with _understood():
+                view = _match_view(fields)
+            yield view
+
+    def _post(self, game: int, request: Request) -> Any:
+        opens = isinstance(request, InitGame)
+        path = f"/{request.about}" if opens else f"/{request.about}/{game}/{request.method}"
+        return self._json("POST", path, body=canonical_json(request.to_json()))
+
+    def _events(self, path: str, after: int, silence_s: float) -> Iterator[Any]:
+        """The data of each event."""
         headers = {"Last-Event-ID": str(after)} if after >= 0 else {}
         timeout = httpx.Timeout(TIMEOUT_S, read=silence_s)
         end_s = time.monotonic() + silence_s
         try:
-            with self._http.stream("GET", f"/games/{game}/events", headers=headers, timeout=timeout) as response:
+            with self._http.stream("GET", path, headers=headers, timeout=timeout) as response:
                 if response.status_code != 200:
                     response.read()
                     raise _refusal(response)
@@ -187,8 +263,8 @@ class RefereeClient:
                 for line in response.iter_lines():
                     if line.startswith("data:"):
                         with _understood():
-                            view = _event_view(parse_json(line[5:].encode()))
-                        yield view
+                            fields = parse_json(line[5:].encode())
+                        yield fields
                         end_s = time.monotonic() + silence_s
                     elif time.monotonic() >= end_s:
                         return
@@ -231,14 +307,20 @@ def find_game(client: RefereeClient, text: str) -> GameView:
     """
     if len(text) >= 60:
         return client.game(parse_field_element(text, "the game"))
-    found = [
-        view
-        for status in ("open", "playing")
-        for view in client.games(status, 100)
-        if str(view.contract.solution_hash).startswith(text)
-    ]
+    return _find([view for status in ("open", "playing") for view in client.games(status, 100)], text, "games")
+
+
+def find_match(client: RefereeClient, text: str) -> MatchView:
+    """A match by its solution hash, or by the first digits of it. Raises as `find_game`."""
+    if len(text) >= 60:
+        return client.match(parse_field_element(text, "the match"))
+    return _find([view for status in ("open", "playing") for view in client.matches(status, 100)], text, "matches")
+
+
+def _find(views: list[V], text: str, what: str) -> V:
+    found = [view for view in views if str(view.contract.solution_hash).startswith(text)]
     if len(found) != 1:
-        raise UnknownGameError(f"{len(found)} games begin with {text[:20]!r}", refusal="unknown_game")
+        raise UnknownGameError(f"{len(found)} {what} begin with {text[:20]!r}", refusal="unknown_game")
     return found[0]
 
 
@@ -263,25 +345,22 @@ class _understood:
 
 
 def _game_view(fields: Any) -> GameView:
-    return _view(fields, int(fields["events"]))
-
-
-def _event_view(fields: Any) -> GameView:
-    return _view(fields, int(fields["event"]) + 1)
-
-
-def _view(fields: Any, events: int) -> GameView:
     may_claim = fields["contract"]["may_claim"]
     if may_claim not in ("master", "breaker", None):
         raise ValueError("may_claim is not a player")
-    return GameView(
-        contract=read_contract(fields["contract"]),
-        events=events,
-        slot=int(fields["slot"]),
-        keys=str(fields["keys"]),
-        key_set_id=str(fields["key_set_id"]),
-        may_claim=may_claim,
-    )
+    return GameView(read_contract(fields["contract"]), *_read_view(fields), may_claim)
+
+
+def _match_view(fields: Any) -> MatchView:
+    may_claim = fields["contract"]["may_claim"]
+    player = None if may_claim is None else read_player(may_claim, "may_claim")
+    return MatchView(read_match(fields["contract"]), *_read_view(fields), player)
+
+
+def _read_view(fields: Any) -> tuple[int, int, str, str]:
+    """Number of events, slot, status and id of the keys; from an answer, or from what there is now."""
+    events = int(fields["event"]) + 1 if "event" in fields else int(fields["events"])
+    return events, int(fields["slot"]), str(fields["keys"]), str(fields["key_set_id"])
 
 
 def _refusal(response: httpx.Response) -> Exception:

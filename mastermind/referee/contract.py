@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Literal, NoReturn
+from typing import Generic, Literal, NoReturn, TypeVar
 
 from mastermind.errors import (
     InsufficientCreditError,
@@ -31,6 +31,8 @@ from mastermind.referee.ledger import Transfer, player_account, pot_account
 from mastermind.rules import Rules
 
 Role = Literal["master", "breaker"]
+#: What an outcome is of: a game here, a match in `mastermind.referee.match`.
+C = TypeVar("C", covariant=True)
 
 #: How many slots after the last move the next one may come.
 PER_TURN_SLOTS = 2
@@ -69,6 +71,9 @@ class Refusal(StrEnum):
     TOO_EARLY = "the winner still has time to claim"
     WRONG_PLAYER = "this move is somebody else's"
     UNFIT_STEP = "the step does not fit the game"
+    SAME_PLAYER = "nobody plays a match against themselves"
+    NOT_OVER = "the duel is not decided: codes are opened after its end"
+    ALREADY_OPENED = "this code has been opened already"
 
 
 #: The class of each refusal; the others are of the state of the game.
@@ -124,6 +129,16 @@ class Contract:
         return self.game.solution_hash
 
     @property
+    def rules(self) -> Rules:
+        """Of the game."""
+        return self.game.rules
+
+    @property
+    def players(self) -> tuple[int, int | None]:
+        """The player ids of those who have a stake in it; the second once there is one."""
+        return self.player_id("master"), self.game.breaker_id
+
+    @property
     def accepted(self) -> bool:
         """Whether a breaker has joined and staked."""
         return self.game.game_id is not None
@@ -152,11 +167,11 @@ class Contract:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Outcome(Generic[C]):
     """What a method does: the contract afterwards, and the credits that move with it."""
 
-    contract: Contract
-    transfer: Transfer | None = None
+    contract: C
+    transfers: tuple[Transfer, ...] = ()
 
 
 def pack_game_state(reward: int, finalize_slot: int, last_played_slot: int, turn_count: int, is_solved: bool) -> int:
@@ -165,14 +180,23 @@ def pack_game_state(reward: int, finalize_slot: int, last_played_slot: int, turn
     Raises:
         InvalidInputError: a part does not fit its bits.
     """
-    packed = shift = 0
-    for name, value, bits in (
+    return pack_parts(
         ("reward", reward, 64),
         ("finalize slot", finalize_slot, 32),
         ("last played slot", last_played_slot, 32),
         ("turn count", turn_count, 8),
         ("is solved", int(is_solved), 1),
-    ):
+    )
+
+
+def pack_parts(*parts: tuple[str, int, int]) -> int:
+    """Pack values, low bits first; each with its name and its number of bits.
+
+    Raises:
+        InvalidInputError: a part does not fit its bits.
+    """
+    packed = shift = 0
+    for name, value, bits in parts:
         if not 0 <= value < 1 << bits:
             raise InvalidInputError(f"the {name} does not fit {bits} bits")
         packed |= value << shift
@@ -198,22 +222,21 @@ def may_claim(contract: Contract, slot: int) -> Role | None:
     return next((claimant for holds, claimant in table if holds), None)
 
 
-def init_game(rules: Rules, referee_id: int, reward: int, step: Step, *, credit: int) -> Outcome:
+def init_game(rules: Rules, referee_id: int, reward: int, step: Step, *, credit: int) -> Outcome[Contract]:
     """The master opens a game and stakes the reward. `credit` is what the master has.
 
     Raises:
         ProofRejectedError: an illegal reward, or a step that opens no game.
         InsufficientCreditError: the master cannot pay.
     """
-    if isinstance(reward, bool) or not 1 <= reward <= MAX_REWARD:
-        _refuse(Refusal.ILLEGAL_REWARD)
-    game = _apply(GameState(rules), step, "open_game")
-    _require_credit(credit, reward)
+    require_reward(reward)
+    game = apply_step(GameState(rules), step, "open_game")
+    require_credit(credit, reward)
     contract = Contract(referee_id, reward, reward, game)
-    return Outcome(contract, _stake(contract, "master"))
+    return Outcome(contract, (_stake(contract, "master"),))
 
 
-def accept_game(contract: Contract, reward: int, step: Step, slot: int, *, credit: int) -> Outcome:
+def accept_game(contract: Contract, reward: int, step: Step, slot: int, *, credit: int) -> Outcome[Contract]:
     """A breaker joins and stakes the same `reward`. `credit` is what the breaker has.
 
     Raises:
@@ -222,13 +245,13 @@ def accept_game(contract: Contract, reward: int, step: Step, slot: int, *, credi
         InsufficientCreditError: the breaker cannot pay.
     """
     if contract.accepted:
-        _refuse(Refusal.ALREADY_ACCEPTED)
+        refuse(Refusal.ALREADY_ACCEPTED)
     if contract.closed:
-        _refuse(Refusal.CLOSED)
+        refuse(Refusal.CLOSED)
     if reward != contract.reward:
-        _refuse(Refusal.OTHER_AMOUNT)
-    game = _apply(contract.game, step, "join_game")
-    _require_credit(credit, reward)
+        refuse(Refusal.OTHER_AMOUNT)
+    game = apply_step(contract.game, step, "join_game")
+    require_credit(credit, reward)
     accepted = replace(
         contract,
         game=game,
@@ -236,20 +259,20 @@ def accept_game(contract: Contract, reward: int, step: Step, slot: int, *, credi
         finalize_slot=slot + 2 * game.rules.attempts * PER_TURN_SLOTS + 1,
         last_played_slot=slot,
     )
-    return Outcome(accepted, _stake(accepted, "breaker"))
+    return Outcome(accepted, (_stake(accepted, "breaker"),))
 
 
-def make_guess(contract: Contract, step: Step, slot: int) -> Outcome:
+def make_guess(contract: Contract, step: Step, slot: int) -> Outcome[Contract]:
     """The breaker guesses. Raises as `_move`."""
     return _move(contract, step, slot, "make_guess")
 
 
-def give_clue(contract: Contract, step: Step, slot: int) -> Outcome:
+def give_clue(contract: Contract, step: Step, slot: int) -> Outcome[Contract]:
     """The master answers. Raises as `_move`."""
     return _move(contract, step, slot, "give_clue")
 
 
-def submit_game_proof(contract: Contract, shown: GameState, slot: int) -> Outcome:
+def submit_game_proof(contract: Contract, shown: GameState, slot: int) -> Outcome[Contract]:
     """Anyone shows by a certificate that the game has gone on: `shown` is the state it proves.
 
     A game that is over is paid out at once; otherwise the pot waits.
@@ -267,16 +290,16 @@ def submit_game_proof(contract: Contract, shown: GameState, slot: int) -> Outcom
         game.solution_hash,
         game.game_id,
     ):
-        _refuse(Refusal.WRONG_GAME)
+        refuse(Refusal.WRONG_GAME)
     if shown.turn_count <= game.turn_count:
-        _refuse(Refusal.STALE)
+        refuse(Refusal.STALE)
     if shown.guesses[: len(game.guesses)] != game.guesses or shown.clues[: len(game.clues)] != game.clues:
-        _refuse(Refusal.OTHER_HISTORY)
+        refuse(Refusal.OTHER_HISTORY)
     ahead = replace(contract, game=shown, last_played_slot=slot)
     return Outcome(ahead) if shown.winner is None else _pay(ahead, shown.winner)
 
 
-def claim_reward(contract: Contract, player_id: int, amount: int, slot: int) -> Outcome:
+def claim_reward(contract: Contract, player_id: int, amount: int, slot: int) -> Outcome[Contract]:
     """The winner claims the pot of `amount` credits.
 
     Raises:
@@ -285,17 +308,17 @@ def claim_reward(contract: Contract, player_id: int, amount: int, slot: int) -> 
         ProofRejectedError: the pot is another amount.
     """
     if contract.closed:
-        _refuse(Refusal.CLOSED)
+        refuse(Refusal.CLOSED)
     claimant = may_claim(contract, slot)
     if claimant is None:
-        _refuse(Refusal.NOTHING_TO_CLAIM)
+        refuse(Refusal.NOTHING_TO_CLAIM)
     if player_id != contract.player_id(claimant):
-        _refuse(Refusal.NOT_THE_CLAIMANT)
+        refuse(Refusal.NOT_THE_CLAIMANT)
     _require_amount(contract, amount)
     return _pay(contract, claimant)
 
 
-def forfeit_win(contract: Contract, player_id: int, winner: Role, amount: int) -> Outcome:
+def forfeit_win(contract: Contract, player_id: int, winner: Role, amount: int) -> Outcome[Contract]:
     """The referee's key gives the pot of `amount` credits to one of the two players.
 
     Raises:
@@ -304,16 +327,16 @@ def forfeit_win(contract: Contract, player_id: int, winner: Role, amount: int) -
         ProofRejectedError: the pot is another amount.
     """
     if player_id != contract.referee_id:
-        _refuse(Refusal.NOT_THE_REFEREE)
+        refuse(Refusal.NOT_THE_REFEREE)
     if not contract.accepted:
-        _refuse(Refusal.NOT_ACCEPTED)
+        refuse(Refusal.NOT_ACCEPTED)
     if contract.closed:
-        _refuse(Refusal.CLOSED)
+        refuse(Refusal.CLOSED)
     _require_amount(contract, amount)
     return _pay(contract, winner)
 
 
-def settle(contract: Contract, slot: int) -> Outcome:
+def settle(contract: Contract, slot: int) -> Outcome[Contract]:
     """Anyone has an abandoned pot paid to whoever may claim it: no stake is stuck, whoever stays away.
 
     Before the game is accepted the master alone has a stake in it, and can claim it at any time.
@@ -322,11 +345,11 @@ def settle(contract: Contract, slot: int) -> Outcome:
         WrongStateError: not accepted, paid already, or SETTLE_SLOTS have not passed since the finalize slot.
     """
     if not contract.accepted:
-        _refuse(Refusal.NOT_ACCEPTED)
+        refuse(Refusal.NOT_ACCEPTED)
     if contract.closed:
-        _refuse(Refusal.CLOSED)
+        refuse(Refusal.CLOSED)
     if slot < contract.finalize_slot + SETTLE_SLOTS:
-        _refuse(Refusal.TOO_EARLY)
+        refuse(Refusal.TOO_EARLY)
     claimant = may_claim(contract, slot)
     assert claimant is not None  # after the finalize slot there always is one
     return _pay(contract, claimant)
@@ -348,7 +371,7 @@ def require_turn_time(slot_seconds: int, proof_s: float) -> None:
         )
 
 
-def _move(contract: Contract, step: Step, slot: int, kind: StepKind) -> Outcome:
+def _move(contract: Contract, step: Step, slot: int, kind: StepKind) -> Outcome[Contract]:
     """A move of either player.
 
     Raises:
@@ -360,48 +383,55 @@ def _move(contract: Contract, step: Step, slot: int, kind: StepKind) -> Outcome:
     """
     _require_running(contract, slot)
     if contract.game.next_step != kind:
-        _refuse(Refusal.OUT_OF_TURN)
+        refuse(Refusal.OUT_OF_TURN)
     if slot > contract.last_played_slot + PER_TURN_SLOTS:
-        _refuse(Refusal.TOO_LATE)
-    return Outcome(replace(contract, game=_apply(contract.game, step, kind), last_played_slot=slot))
+        refuse(Refusal.TOO_LATE)
+    return Outcome(replace(contract, game=apply_step(contract.game, step, kind), last_played_slot=slot))
 
 
 def _require_running(contract: Contract, slot: int) -> None:
     if not contract.accepted:
-        _refuse(Refusal.NOT_ACCEPTED)
+        refuse(Refusal.NOT_ACCEPTED)
     if contract.game.solved:
-        _refuse(Refusal.SOLVED)
+        refuse(Refusal.SOLVED)
     if contract.game.over:
-        _refuse(Refusal.ATTEMPTS_USED)
+        refuse(Refusal.ATTEMPTS_USED)
     if contract.closed:
-        _refuse(Refusal.CLOSED)
+        refuse(Refusal.CLOSED)
     if contract.finalized(slot):
-        _refuse(Refusal.FINALIZED)
+        refuse(Refusal.FINALIZED)
+
+
+def require_reward(reward: int) -> None:
+    """Refuse what is no stake. Raises ProofRejectedError."""
+    if isinstance(reward, bool) or not 1 <= reward <= MAX_REWARD:
+        refuse(Refusal.ILLEGAL_REWARD)
 
 
 def _require_amount(contract: Contract, amount: int) -> None:
     if amount != contract.pot:
-        _refuse(Refusal.OTHER_AMOUNT)
+        refuse(Refusal.OTHER_AMOUNT)
 
 
-def _require_credit(credit: int, reward: int) -> None:
+def require_credit(credit: int, reward: int) -> None:
+    """Refuse a stake that a player with `credit` cannot pay. Raises InsufficientCreditError."""
     if credit < reward:
-        _refuse(Refusal.INSUFFICIENT_CREDIT)
+        refuse(Refusal.INSUFFICIENT_CREDIT)
 
 
 def _stake(contract: Contract, role: Role) -> Transfer:
     return Transfer(player_account(contract.player_id(role)), pot_account(contract.solution_hash), contract.reward)
 
 
-def _pay(contract: Contract, winner: Role) -> Outcome:
+def _pay(contract: Contract, winner: Role) -> Outcome[Contract]:
     paid = Transfer(pot_account(contract.solution_hash), player_account(contract.player_id(winner)), contract.pot)
-    return Outcome(replace(contract, pot=0), paid)
+    return Outcome(replace(contract, pot=0), (paid,))
 
 
-def _apply(game: GameState, step: Step, kind: StepKind) -> GameState:
-    """The step machine's answer, its refusals in the words of the referee."""
+def apply_step(game: GameState, step: Step, kind: StepKind) -> GameState:
+    """The step machine's answer, its refusals in the words of the referee. Raises RefereeError."""
     if step.kind != kind:
-        _refuse(Refusal.UNFIT_STEP)
+        refuse(Refusal.UNFIT_STEP)
     try:
         return steps.apply(game, step)
     except RefusedStepError as error:
@@ -415,5 +445,6 @@ def refusal_class(refusal: Refusal) -> type[RefereeError]:
     return _ERRORS.get(refusal, WrongStateError)
 
 
-def _refuse(refusal: Refusal) -> NoReturn:
+def refuse(refusal: Refusal) -> NoReturn:
+    """Say no. Raises RefereeError, of the class that goes with the reason."""
     raise refusal_class(refusal)(str(refusal), refusal=refusal.name.lower())

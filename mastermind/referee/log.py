@@ -1,4 +1,4 @@
-"""The log of a game: everything that was asked of the referee and what came of it, to be checked by anyone.
+"""The log of a game or match: everything that was asked of the referee and what came of it, to be checked by anyone.
 
     {"format": "mastermind referee log 1", "referee_id": "...", "slot_seconds": 180, "rules": "4x8u7",
      "key_set_id": "...", "game": "<solution hash>",
@@ -10,7 +10,8 @@ event. Nothing of the referee is believed, but one thing: whether a player had t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,12 +27,14 @@ from mastermind.game.transcript import (
     read_rules,
 )
 from mastermind.referee.contract import MAX_REWARD, MAX_SLOT, Contract, may_claim
+from mastermind.referee.match import Match, Staked, read_player
+from mastermind.referee.match import may_claim as may_claim_match
 from mastermind.referee.requests import Circumstances, Request, read_request
-from mastermind.rules import Clue, Rules
+from mastermind.rules import Clue, Code, Rules
 from mastermind.zk.verify import Verifier
 
 FORMAT = "mastermind referee log 1"
-#: A game of 42 attempts has some 90 events of under 4 KB.
+#: A match of 42 attempts has some 180 events of under 4 KB.
 MAX_BYTES = 1 << 20
 
 
@@ -62,7 +65,7 @@ class Event:
 
 @dataclass(frozen=True)
 class GameLog:
-    """The log of one game as read; `audit` says what it shows.
+    """The log of one game or match as read; `audit` says what it shows.
 
     Attributes:
         game: its solution hash.
@@ -109,15 +112,15 @@ class GameLog:
             "events": [event.to_json() for event in self.events],
         }
 
-    def audit(self, keys: VerifyingKeys, verifier: Verifier) -> Contract:
-        """Do again what the referee did and return the contract at the end.
+    def audit(self, keys: VerifyingKeys, verifier: Verifier) -> Staked:
+        """Do again what the referee did and return the game or match at the end.
 
         Raises:
             RejectedEvidenceError: other keys, a proof that does not hold, or something that the rules do not
                 allow; `step` is the number of the bad event.
         """
         keys.require(self.rules, self.key_set_id)
-        contract: Contract | None = None
+        contract: Staked | None = None
         used: set[tuple[int, int]] = set()
         slot = 0
         for event in self.events:
@@ -150,6 +153,11 @@ class GameLog:
         return contract
 
 
+def staked_json(contract: Staked, slot: int) -> dict[str, Any]:
+    """A game or a match as everybody may see it; `slot` decides who may claim."""
+    return match_json(contract, slot) if isinstance(contract, Match) else contract_json(contract, slot)
+
+
 def contract_json(contract: Contract, slot: int) -> dict[str, Any]:
     """A contract as everybody may see it; `slot` decides who may claim."""
     game = contract.game
@@ -158,13 +166,7 @@ def contract_json(contract: Contract, slot: int) -> dict[str, Any]:
         "referee_id": str(contract.referee_id),
         "reward": contract.reward,
         "pot": contract.pot,
-        "solution_hash": _text(game.solution_hash),
-        "master_id": _text(game.master_id),
-        "breaker_id": _text(game.breaker_id),
-        "game_id": _text(game.game_id),
-        "turn_count": game.turn_count,
-        "guesses": [list(guess) for guess in game.guesses],
-        "clues": [list(clue) for clue in game.clues],
+        **_board_json(game),
         "is_solved": game.solved,
         "winner": game.winner,
         "next_step": game.next_step,
@@ -181,30 +183,101 @@ def read_contract(fields: Mapping[str, Any]) -> Contract:
     Raises:
         MalformedEvidenceError: it is not such an object.
     """
-    try:
-        rules = read_rules(fields["rules"])
-        game = GameState(
-            rules,
-            master_id=read_element(fields, "master_id"),
-            solution_hash=read_element(fields, "solution_hash"),
-            breaker_id=None if fields["breaker_id"] is None else read_element(fields, "breaker_id"),
-            game_id=None if fields["game_id"] is None else read_element(fields, "game_id"),
-            turn_count=_read_count(fields, "turn_count", ""),
-            guesses=tuple(rules.require_code(guess, "guess") for guess in fields["guesses"]),
-            clues=tuple(rules.require_clue(Clue(*clue)) for clue in fields["clues"]),
-        )
+    with _reading("a contract"):
         return Contract(
             referee_id=read_element(fields, "referee_id"),
             reward=int(fields["reward"]),
             pot=int(fields["pot"]),
-            game=game,
+            game=_read_board(read_rules(fields["rules"]), fields),
             finalize_slot=_read_count(fields, "finalize_slot", ""),
             last_played_slot=_read_count(fields, "last_played_slot", ""),
         )
+
+
+def match_json(match: Match, slot: int) -> dict[str, Any]:
+    """A match as everybody may see it; players are 0, the host, and 1, the guest, and `slot` decides who may claim."""
+    move = match.next_move
+    return {
+        "rules": match.rules.spelling,
+        "referee_id": str(match.referee_id),
+        "reward": match.reward,
+        "pot": match.pot,
+        "players": [_text(player_id) for player_id in match.players],
+        "boards": [_board_json(board) for board in match.boards],
+        "last_played_slot": match.last_played_slot,
+        "next": None if move is None else {"player": move[0], "step": move[1]},
+        "outcome": match.outcome.name.lower(),
+        "paid": list(match.paid),
+        "codes": [None if code is None else list(code) for code in match.codes],
+        "may_claim": None if match.closed else may_claim_match(match, slot),
+        "packed": str(match.packed),
+    }
+
+
+def read_match(fields: Mapping[str, Any]) -> Match:
+    """Read what `match_json` wrote; what follows from the rest is not read but follows again.
+
+    Raises:
+        MalformedEvidenceError: it is not such an object.
+    """
+    with _reading("a match"):
+        rules = read_rules(fields["rules"])
+        first, second = (_read_board(rules, board) for board in fields["boards"])
+        hosts_code, guests_code = (_read_code(rules, code) for code in fields["codes"])
+        if second.solution_hash is None or second.master_id is None:
+            raise ValueError
+        return Match(
+            referee_id=read_element(fields, "referee_id"),
+            reward=int(fields["reward"]),
+            pot=int(fields["pot"]),
+            boards=(first, second),
+            last_played_slot=_read_count(fields, "last_played_slot", ""),
+            paid=tuple(read_player(player, "paid") for player in fields["paid"]),
+            codes=(hosts_code, guests_code),
+        )
+
+
+def _board_json(game: GameState) -> dict[str, Any]:
+    return {
+        "solution_hash": _text(game.solution_hash),
+        "master_id": _text(game.master_id),
+        "breaker_id": _text(game.breaker_id),
+        "game_id": _text(game.game_id),
+        "turn_count": game.turn_count,
+        "guesses": [list(guess) for guess in game.guesses],
+        "clues": [list(clue) for clue in game.clues],
+    }
+
+
+def _read_board(rules: Rules, fields: Mapping[str, Any]) -> GameState:
+    def read(name: str) -> int | None:
+        return None if fields[name] is None else read_element(fields, name)
+
+    return GameState(
+        rules,
+        master_id=read("master_id"),
+        solution_hash=read("solution_hash"),
+        breaker_id=read("breaker_id"),
+        game_id=read("game_id"),
+        turn_count=_read_count(fields, "turn_count", ""),
+        guesses=tuple(rules.require_code(guess, "guess") for guess in fields["guesses"]),
+        clues=tuple(rules.require_clue(Clue(*clue)) for clue in fields["clues"]),
+    )
+
+
+def _read_code(rules: Rules, code: Any) -> Code | None:
+    return None if code is None else rules.require_code(code)
+
+
+@contextmanager
+def _reading(what: str) -> Iterator[None]:
+    """What does not read as it was written is malformed."""
+    try:
+        yield
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, MalformedEvidenceError):
             raise
-        raise MalformedEvidenceError("it is not a contract", field="contract") from error
+        raise MalformedEvidenceError(f"it is not {what}", field=what.split()[-1]) from error
 
 
 def _read_event(data: object, index: int) -> Event:

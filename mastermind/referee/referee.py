@@ -20,11 +20,14 @@ from mastermind.errors import (
     UnknownGameError,
     WrongStateError,
 )
+from mastermind.game.reveal import Reveal
 from mastermind.game.transcript import Transcript, VerifyingKeys
 from mastermind.referee.contract import PER_TURN_SLOTS, SETTLE_SLOTS
 from mastermind.referee.ledger import HOUSE, Transfer, player_account
-from mastermind.referee.log import FORMAT, contract_json
+from mastermind.referee.log import FORMAT, staked_json
+from mastermind.referee.match import GUEST, HOST, Match
 from mastermind.referee.requests import (
+    About,
     Circumstances,
     Effect,
     InitGame,
@@ -33,8 +36,11 @@ from mastermind.referee.requests import (
     parse_request,
 )
 from mastermind.referee.storage import RefereeRecord, Storage, StoredEvent, StoredGame, Transaction
-from mastermind.zk.evidence import canonical_json
+from mastermind.zk.evidence import Proof, canonical_json
 from mastermind.zk.verify import Verifier
+
+#: What the name of a game or match is called in answers.
+_NAMES: Mapping[About, str] = {"games": "game", "matches": "match"}
 
 #: Tells the present slot.
 Clock = Callable[[], int]
@@ -91,7 +97,7 @@ class Referee:
     def act(self, method: str, game: int | None, body: bytes) -> str:
         """Do what a request asks and return the answer as JSON, the same for the same request however often it comes.
 
-        `game` is the solution hash; None for `init_game`, whose step names it.
+        `game` is the solution hash; None for `init_game` and `open_match`, whose step names it.
 
         Raises:
             MalformedEvidenceError: the body is not such a request.
@@ -131,23 +137,23 @@ class Referee:
 
         return self.storage.transact(give)
 
-    def game_json(self, game: int) -> dict[str, Any]:
-        """A game as it is now. Raises UnknownGameError."""
-        return self._game_json(self._stored(game))
+    def game_json(self, game: int, about: About = "games") -> dict[str, Any]:
+        """A game or match as it is now. Raises UnknownGameError."""
+        return self._game_json(self._stored(game, about))
 
-    def games_json(self, status: str, limit: int, after: int | None) -> dict[str, Any]:
-        """Games of a status, the newest first, and whether there may be more."""
-        games = self.storage.look(lambda view: view.games(status, limit, after))
-        return {"games": [self._game_json(stored) for stored in games], "more": len(games) == limit}
+    def games_json(self, status: str, limit: int, after: int | None, about: About = "games") -> dict[str, Any]:
+        """Games or matches of a status, the newest first, and whether there may be more."""
+        games = self.storage.look(lambda view: view.games(about, status, limit, after))
+        return {about: [self._game_json(stored) for stored in games], "more": len(games) == limit}
 
-    def log_json(self, game: int) -> dict[str, Any]:
-        """The log of a game, as `mastermind.referee.log` reads it. Raises UnknownGameError."""
-        stored, events = self._events(game)
+    def log_json(self, game: int, about: About = "games") -> dict[str, Any]:
+        """The log of a game or match, as `mastermind.referee.log` reads it. Raises UnknownGameError."""
+        stored, events = self._events(game, about)
         return {
             "format": FORMAT,
             "referee_id": str(self.id),
             "slot_seconds": self.record.slot_seconds,
-            "rules": stored.contract.game.rules.spelling,
+            "rules": stored.contract.rules.spelling,
             "key_set_id": stored.key_set_id,
             "game": str(game),
             "events": [
@@ -169,14 +175,46 @@ class Referee:
             UnknownGameError: no such game.
             WrongStateError: a certificate has jumped over steps that the referee has never seen.
         """
-        stored, events = self._events(game)
+        stored, events = self._events(game, "games")
         if any(happened.method == "submit_game_proof" for happened in events):
             raise WrongStateError(
                 "a certificate has taken this game over steps that were played elsewhere", refusal="steps_missing"
             )
         requests = [json.loads(happened.request) for happened in events]
-        empty = Transcript(stored.contract.game.rules, stored.key_set_id)
+        empty = Transcript(stored.contract.rules, stored.key_set_id)
         return {**empty.to_json(), "steps": [request["step"] for request in requests if "step" in request]}
+
+    def duel_json(self, match: int) -> dict[str, Any]:
+        """Both transcripts of a match, by the player who breaks, and the openings of the codes, by their owner.
+
+        Raises UnknownGameError.
+        """
+        stored, events = self._events(match, "matches")
+        assert isinstance(stored.contract, Match)
+        boards, codes = stored.contract.boards, stored.contract.codes
+        steps: tuple[list[Any], list[Any]] = ([], [])
+        openings: list[dict[str, Any] | None] = [None, None]
+        for happened in events:
+            request = json.loads(happened.request)
+            match happened.method:
+                case "open_match":
+                    steps[GUEST].append(request["step"])
+                case "join_match":
+                    steps[HOST].append(request["opening"])
+                    steps[GUEST].append(request["step"])
+                case "start_match":
+                    steps[HOST].append(request["step"])
+                case "play_step":
+                    breaker = HOST if request["step"]["public"][0] == str(boards[HOST].game_id) else GUEST
+                    steps[breaker].append(request["step"])
+                case "open_code":
+                    owner = GUEST if request["public"][0] == str(boards[HOST].game_id) else HOST
+                    code = codes[owner]
+                    assert code is not None
+                    proof = Proof.parse(request["proof"])
+                    openings[owner] = Reveal(stored.contract.rules, stored.key_set_id, code, proof).to_json()
+        empty = Transcript(stored.contract.rules, stored.key_set_id).to_json()
+        return {"games": [{**empty, "steps": steps[HOST]}, {**empty, "steps": steps[GUEST]}], "openings": openings}
 
     def player_json(self, player_id: int) -> dict[str, Any]:
         """The credits of a player and the number of stakes. A player never seen has the welcome waiting."""
@@ -242,13 +280,13 @@ class Referee:
         reason = f"{game} {request.method}"
         if request.payer is not None and welcome:
             books.transfer(Transfer(HOUSE, player_account(request.payer), welcome), f"{reason}: welcome")
-        if outcome.transfer is not None:
-            books.transfer(outcome.transfer, reason)
-        contract = contract_json(outcome.contract, slot)
+        for transfer in sorted(outcome.transfers, key=lambda transfer: transfer.target):
+            books.transfer(transfer, reason)
+        contract = staked_json(outcome.contract, slot)
         number = 0 if stored is None else stored.event_count
         answer = _text(
             {
-                "game": str(game),
+                _NAMES[request.about]: str(game),
                 "event": number,
                 "slot": slot,
                 "method": request.method,
@@ -277,37 +315,38 @@ class Referee:
                     refusal="development_keys",
                 )
             return keys
-        identifier = self._key_set_id(game)
+        identifier = self._key_set_id(game, request.about)
         if identifier not in self.key_sets:
             raise ProofRejectedError("the key set of this game is not in use here", refusal="unknown_key_set")
         return self.key_sets[identifier]
 
     @lru_cache(maxsize=10_000)  # noqa: B019 (it never changes, and a process has one referee)
-    def _key_set_id(self, game: int) -> str:
-        return self._stored(game).key_set_id
+    def _key_set_id(self, game: int, about: About) -> str:
+        return self._stored(game, about).key_set_id
 
-    def _stored(self, game: int) -> StoredGame:
-        stored = self.storage.look(lambda view: view.game(game))
-        if stored is None:
-            raise UnknownGameError("this referee has no such game", refusal="unknown_game")
-        return stored
+    def _stored(self, game: int, about: About) -> StoredGame:
+        return _known(self.storage.look(lambda view: view.game(game)), about)
 
-    def _events(self, game: int) -> tuple[StoredGame, list[StoredEvent]]:
+    def _events(self, game: int, about: About) -> tuple[StoredGame, list[StoredEvent]]:
         stored, events = self.storage.look(lambda view: (view.game(game), view.events(game)))
-        if stored is None:
-            raise UnknownGameError("this referee has no such game", refusal="unknown_game")
-        return stored, events
+        return _known(stored, about), events
 
     def _game_json(self, stored: StoredGame) -> dict[str, Any]:
         keys = self.key_sets.get(stored.key_set_id)
         return {
-            "game": str(stored.contract.solution_hash),
+            _NAMES[stored.about]: str(stored.contract.solution_hash),
             "events": stored.event_count,
             "slot": self.clock(),
             "keys": "unknown" if keys is None else keys.status,
             "key_set_id": stored.key_set_id,
-            "contract": contract_json(stored.contract, self.clock()),
+            "contract": staked_json(stored.contract, self.clock()),
         }
+
+
+def _known(stored: StoredGame | None, about: About) -> StoredGame:
+    if stored is None or stored.about != about:
+        raise UnknownGameError(f"this referee has no such {_NAMES[about]}", refusal="unknown_game")
+    return stored
 
 
 def _text(value: Any) -> str:

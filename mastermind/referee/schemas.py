@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from mastermind.game.duel import Outcome
 from mastermind.referee.contract import MAX_REWARD, Refusal
+from mastermind.referee.match import GUEST, HOST
 from mastermind.rules import NAMED_RULES
 from mastermind.zk.curve import G2_GENERATOR, G1Point
 from mastermind.zk.evidence import Proof
@@ -46,7 +48,40 @@ def _step_example(kind: str, signals: int) -> dict[str, Any]:
     return {"step": kind, **nonce, "public": ["1"] * signals, "proof": _PROOF_EXAMPLE}
 
 
+def _pair(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": schema, "minItems": 2, "maxItems": 2}
+
+
+def _answer(one: str, contract: str) -> dict[str, Any]:
+    return _object(
+        {
+            one: _ref("Element"),
+            "event": {"type": "integer"},
+            "slot": {"type": "integer"},
+            "method": {"type": "string"},
+            "keys": {"enum": ["development", "ceremony"]},
+            "key_set_id": {"type": "string"},
+            "contract": _ref(contract),
+        },
+        description="What an accepted request did. The same request has the same answer however often it is sent.",
+    )
+
+
+def _now(one: str, contract: str) -> dict[str, Any]:
+    return _object(
+        {
+            one: _ref("Element"),
+            "events": {"type": "integer"},
+            "slot": {"type": "integer"},
+            "keys": {"enum": ["development", "ceremony", "unknown"]},
+            "key_set_id": {"type": "string"},
+            "contract": _ref(contract),
+        }
+    )
+
+
 _AMOUNT = {"type": "integer", "minimum": 0, "maximum": 2 * MAX_REWARD}
+_CODE = {"type": "array", "items": {"type": "integer"}}
 _CERTIFICATE_ELEMENTS = (
     "solution_hash",
     "master_id",
@@ -79,7 +114,8 @@ SCHEMAS: dict[str, Any] = {
     "Consent": _object(
         {"nonce": _ref("Element"), "proof": _ref("Proof")},
         description=(
-            "An `authorise` proof over the agreement of action, referee, game (its solution hash), amount and nonce. "
+            "An `authorise` proof over the agreement of action, referee, game or match (its solution hash), amount "
+            "and nonce. "
             "A nonce is used once."
         ),
     ),
@@ -105,8 +141,8 @@ SCHEMAS: dict[str, Any] = {
             "breaker_id": _nullable(_ref("Element")),
             "game_id": _nullable(_ref("Element")),
             "turn_count": {"type": "integer"},
-            "guesses": {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}},
-            "clues": {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}},
+            "guesses": {"type": "array", "items": _CODE},
+            "clues": {"type": "array", "items": _CODE},
             "is_solved": {"type": "boolean"},
             "winner": {"enum": ["master", "breaker", None]},
             "next_step": {"enum": ["join_game", "make_guess", "give_clue", None]},
@@ -116,29 +152,41 @@ SCHEMAS: dict[str, Any] = {
             "packed": _ref("Element"),
         }
     ),
-    "Answer": _object(
+    "MatchContract": _object(
         {
-            "game": _ref("Element"),
-            "event": {"type": "integer"},
-            "slot": {"type": "integer"},
-            "method": {"type": "string"},
-            "keys": {"enum": ["development", "ceremony"]},
-            "key_set_id": {"type": "string"},
-            "contract": _ref("Contract"),
+            "rules": {"type": "string"},
+            "referee_id": _ref("Element"),
+            "reward": _AMOUNT,
+            "pot": _AMOUNT,
+            "players": _pair(_nullable(_ref("Element"))),
+            "boards": _pair(_ref("Board")),
+            "last_played_slot": {"type": "integer"},
+            "next": _nullable(
+                _object({"player": _ref("Side"), "step": {"enum": ["join_game", "make_guess", "give_clue"]}})
+            ),
+            "outcome": {"enum": [result.name.lower() for result in Outcome]},
+            "paid": {"type": "array", "items": _ref("Side"), "maxItems": 2},
+            "codes": _pair(_nullable(_CODE)),
+            "may_claim": _nullable(_ref("Side")),
+            "packed": _ref("Element"),
         },
-        description="What an accepted request did. The same request has the same answer however often it is sent.",
+        description="A match. `boards[p]` is the game in which player p breaks; `codes` are opened after the end.",
     ),
-    "Game": _object(
+    "Side": {"enum": [HOST, GUEST], "description": "A player of a match: 0 the host, who guesses first, 1 the guest."},
+    "Board": _object(
         {
-            "game": _ref("Element"),
-            "events": {"type": "integer"},
-            "slot": {"type": "integer"},
-            "keys": {"enum": ["development", "ceremony", "unknown"]},
-            "key_set_id": {"type": "string"},
-            "contract": _ref("Contract"),
+            **{name: _nullable(_ref("Element")) for name in ("solution_hash", "master_id", "breaker_id", "game_id")},
+            "turn_count": {"type": "integer"},
+            "guesses": {"type": "array", "items": _CODE},
+            "clues": {"type": "array", "items": _CODE},
         }
     ),
+    "GameAnswer": _answer("game", "Contract"),
+    "Game": _now("game", "Contract"),
     "Games": _object({"games": {"type": "array", "items": _ref("Game")}, "more": {"type": "boolean"}}),
+    "MatchAnswer": _answer("match", "MatchContract"),
+    "Match": _now("match", "MatchContract"),
+    "Matches": _object({"matches": {"type": "array", "items": _ref("Match")}, "more": {"type": "boolean"}}),
     "Player": _object({"player_id": _ref("Element"), "credits": _AMOUNT, "games": {"type": "integer"}}),
     "Error": _object(
         {
@@ -182,20 +230,39 @@ SCHEMAS: dict[str, Any] = {
         }
     ),
     "Settle": _object({"player_id": _ref("Element"), "consent": _ref("Consent")}),
+    "JoinMatch": _object(
+        {
+            "reward": _AMOUNT,
+            "opening": _step("open_game", 2),
+            "step": _step("join_game", 2),
+            "consent": _ref("Consent"),
+        }
+    ),
+    "StartMatch": _object({"player_id": _ref("Element"), "step": _step("join_game", 2), "consent": _ref("Consent")}),
+    "PlayStep": _object({"step": {"oneOf": [_step("make_guess", 6), _step("give_clue", 5)]}}),
+    "ForfeitMatch": _object(
+        {"referee_id": _ref("Element"), "winner": _ref("Side"), "amount": _AMOUNT, "consent": _ref("Consent")}
+    ),
+    "OpenCode": _object(
+        {
+            "public": {"type": "array", "items": _ref("Element"), "minItems": 5, "maxItems": 5},
+            "proof": _ref("Proof"),
+        }
+    ),
 }
+
+_OPENING_EXAMPLE = {
+    "rules": _RULES_EXAMPLE,
+    "key_set_id": _KEY_SET_EXAMPLE,
+    "reward": 50,
+    "step": _step_example("open_game", 2),
+    "consent": _CONSENT_EXAMPLE,
+}
+_CLAIM_EXAMPLE = {"player_id": "1", "amount": 100, "consent": _CONSENT_EXAMPLE}
 
 #: By method: the schema of its request, and an example.
 REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "init_game": (
-        "InitGame",
-        {
-            "rules": _RULES_EXAMPLE,
-            "key_set_id": _KEY_SET_EXAMPLE,
-            "reward": 50,
-            "step": _step_example("open_game", 2),
-            "consent": _CONSENT_EXAMPLE,
-        },
-    ),
+    "init_game": ("InitGame", _OPENING_EXAMPLE),
     "accept_game": (
         "AcceptGame",
         {"reward": 50, "step": _step_example("join_game", 2), "consent": _CONSENT_EXAMPLE},
@@ -215,12 +282,34 @@ REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
             }
         },
     ),
-    "claim_reward": ("ClaimReward", {"player_id": "1", "amount": 100, "consent": _CONSENT_EXAMPLE}),
+    "claim_reward": ("ClaimReward", _CLAIM_EXAMPLE),
     "forfeit_win": (
         "ForfeitWin",
         {"referee_id": "1", "winner": "master", "amount": 100, "consent": _CONSENT_EXAMPLE},
     ),
     "settle": ("Settle", {"player_id": "1", "consent": _CONSENT_EXAMPLE}),
+    "open_match": ("InitGame", _OPENING_EXAMPLE),
+    "join_match": (
+        "JoinMatch",
+        {
+            "reward": 50,
+            "opening": _step_example("open_game", 2),
+            "step": _step_example("join_game", 2),
+            "consent": _CONSENT_EXAMPLE,
+        },
+    ),
+    "start_match": (
+        "StartMatch",
+        {"player_id": "1", "step": _step_example("join_game", 2), "consent": _CONSENT_EXAMPLE},
+    ),
+    "play_step": ("PlayStep", {"step": _step_example("make_guess", 6)}),
+    "claim_match": ("ClaimReward", _CLAIM_EXAMPLE),
+    "forfeit_match": (
+        "ForfeitMatch",
+        {"referee_id": "1", "winner": HOST, "amount": 100, "consent": _CONSENT_EXAMPLE},
+    ),
+    "settle_match": ("Settle", {"player_id": "1", "consent": _CONSENT_EXAMPLE}),
+    "open_code": ("OpenCode", {"public": ["1"] * 5, "proof": _PROOF_EXAMPLE}),
 }
 
 _REFUSALS = {

@@ -120,7 +120,7 @@ def take_master_seat(
     """
     transcript, kept = table.open_game(key, secret)
     seat = Seat("master", url, info.referee_id, transcript.steps[0].step.public_signals[0], reward)
-    with _new_folder(folder) as new:
+    with new_folder(folder) as new:
         kept.write_new(new / "secret.json", key)
         transcript.write_new(new / "transcript.json")
         seat.write(new)
@@ -142,7 +142,7 @@ def take_breaker_seat(
     if transcript.state().solution_hash != game:
         raise RejectedEvidenceError("the referee shows another game's steps", reason="other steps")
     seat = Seat("breaker", client.url, info.referee_id, game, view.contract.reward)
-    with _new_folder(folder) as new:
+    with new_folder(folder) as new:
         transcript.write_new(new / "transcript.json")
         seat.write(new)
     return seat
@@ -294,24 +294,12 @@ class Player:
         return self.client.game(self.seat.game)
 
     def _catch_up(self) -> tuple[Transcript, int]:
-        """The transcript with the steps that the referee has and we had not, and how many of all it has.
-
-        Raises:
-            RejectedEvidenceError: the referee's steps are not the ones of our game, or not proved.
-        """
         path = self.folder / "transcript.json"
-        ours = Transcript.read(path)
         try:
             theirs = self.client.transcript(self.seat.game)
         except WrongStateError:
-            theirs = self._from_certificate(ours)
-        common = min(len(ours.steps), len(theirs.steps))
-        if replace(theirs, steps=theirs.steps[:common]) != replace(ours, steps=ours.steps[:common]):
-            raise RejectedEvidenceError("the referee shows other steps than were played", reason="other steps")
-        if len(theirs.steps) > len(ours.steps):
-            theirs.verify(self.table.keys, self.table.verifier, since=len(ours.steps))
-            theirs.append_to(path)
-        return max(ours, theirs, key=lambda transcript: len(transcript.steps)), len(theirs.steps)
+            theirs = self._from_certificate(Transcript.read(path))
+        return catch_up(path, theirs, self.table)
 
     def _from_certificate(self, ours: Transcript) -> Transcript:
         """The referee's steps where a certificate stands for the first ones: those are ours.
@@ -390,8 +378,24 @@ def seated(
         yield Player(seat, folder, table, key, client, ask, show)
 
 
+def catch_up(path: Path, theirs: Transcript, table: Table) -> tuple[Transcript, int]:
+    """The transcript in a file with the steps that the referee has and we had not, and how many of all it has.
+
+    Raises:
+        RejectedEvidenceError: the referee's steps are not the ones of our game, or not proved.
+    """
+    ours = Transcript.read(path)
+    common = min(len(ours.steps), len(theirs.steps))
+    if replace(theirs, steps=theirs.steps[:common]) != replace(ours, steps=ours.steps[:common]):
+        raise RejectedEvidenceError("the referee shows other steps than were played", reason="other steps")
+    if len(theirs.steps) > len(ours.steps):
+        theirs.verify(table.keys, table.verifier, since=len(ours.steps))
+        theirs.append_to(path)
+    return max(ours, theirs, key=lambda transcript: len(transcript.steps)), len(theirs.steps)
+
+
 @contextmanager
-def _new_folder(folder: Path) -> Iterator[Path]:
+def new_folder(folder: Path) -> Iterator[Path]:
     """A folder that is there with all its files, or not at all. Raises InvalidInputError when it exists."""
     if folder.exists():
         raise InvalidInputError(f"{folder} exists; take another folder for another game")

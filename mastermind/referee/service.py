@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Annotated, Any, Literal, TypeVar
@@ -38,7 +38,7 @@ from mastermind.errors import (
 from mastermind.field import parse_field_element
 from mastermind.referee.front import Front, Numbers, Rates, error_json, logger
 from mastermind.referee.referee import Referee
-from mastermind.referee.requests import MAX_BYTES, METHODS
+from mastermind.referee.requests import MATCH_METHODS, MAX_BYTES, METHODS, About
 from mastermind.referee.schemas import SCHEMAS, request_body, responses
 from mastermind.referee.storage import View
 from mastermind.referee.watchers import Watchers
@@ -62,8 +62,10 @@ _STATUSES: tuple[tuple[type[RefereeError], int], ...] = (
     (LimitReachedError, 429),
 )
 
-_Element = Annotated[str, Path(pattern=r"^(0|[1-9][0-9]{0,76})$")]
+_ELEMENT = r"^(0|[1-9][0-9]{0,76})$"
+_Element = Annotated[str, Path(pattern=_ELEMENT)]
 _SUMMARIES = {
+    "init_game": "Open a game and stake the reward",
     "accept_game": "Join a game and stake the same reward",
     "make_guess": "Guess",
     "give_clue": "Answer the newest guess",
@@ -71,7 +73,19 @@ _SUMMARIES = {
     "claim_reward": "Claim the pot",
     "forfeit_win": "Give the pot to a player, with the referee's key",
     "settle": "Have an abandoned pot paid to whoever may claim it",
+    "open_match": "Open a match of two games with a code of one's own, and stake the reward",
+    "join_match": "Join a match with a code of one's own, and stake the same reward",
+    "start_match": "Join the guest's game: the rounds begin",
+    "play_step": "Guess, or answer the newest guess; the answer that decides the duel pays out",
+    "claim_match": "Claim the pot while the other player is late, or take back the stake of a match that nobody joined",
+    "forfeit_match": "Give the pot to a player, with the referee's key",
+    "settle_match": "Have an abandoned pot paid to whoever may claim it",
+    "open_code": "Open one's code after the end",
 }
+
+#: What the two kinds of pots are called in paths and in the document.
+_GAMES: tuple[About, str] = "games", "game"
+_MATCHES: tuple[About, str] = "matches", "match"
 
 T = TypeVar("T")
 
@@ -118,95 +132,6 @@ def create_app(referee: Referee, *, requests_per_second: float = 0) -> FastAPI:
         watchers.tell()
         return Response(answer, media_type="application/json")
 
-    @app.post(
-        "/games",
-        operation_id="init_game",
-        summary="Open a game and stake the reward",
-        responses=responses("Answer", "400", "402", "409", "413", "422", "429"),
-        openapi_extra={"requestBody": request_body("init_game")},
-    )
-    async def init_game(request: Request) -> Response:
-        return await act(request, "init_game", None)
-
-    def add_method(method: str) -> None:
-        @app.post(
-            f"/games/{{game}}/{method}",
-            operation_id=method,
-            summary=_SUMMARIES[method],
-            responses=responses("Answer", "400", "402", "403", "404", "409", "413", "422", "429"),
-            openapi_extra={"requestBody": request_body(method)},
-        )
-        async def on_game(request: Request, game: _Element) -> Response:
-            return await act(request, method, game)
-
-    for method in METHODS[1:]:
-        add_method(method)
-
-    @app.get("/referee", operation_id="show_referee", summary="Id, keys and terms", responses=responses(None, "429"))
-    async def show_referee() -> JSONResponse:
-        return JSONResponse(await read(referee.info_json))
-
-    @app.get(
-        "/games",
-        operation_id="list_games",
-        summary="Games, the newest first",
-        responses=responses("Games", "400", "429"),
-    )
-    async def list_games(
-        status: Literal["open", "playing", "closed"] = "open",
-        limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
-        after: Annotated[str | None, Query(pattern=r"^(0|[1-9][0-9]{0,76})$")] = None,
-    ) -> JSONResponse:
-        last = None if after is None else parse_field_element(after, "after")
-        return JSONResponse(await read(lambda: referee.games_json(status, limit, last)))
-
-    @app.get(
-        "/games/{game}",
-        operation_id="show_game",
-        summary="A game as it is now",
-        responses=responses("Game", "400", "404", "429"),
-    )
-    async def show_game(game: _Element) -> JSONResponse:
-        name = parse_field_element(game, "game")
-        return JSONResponse(await read(lambda: referee.game_json(name)))
-
-    @app.get(
-        "/games/{game}/log",
-        operation_id="show_log",
-        summary="Everything the referee did, for `mastermind referee audit`",
-        responses=responses(None, "400", "404", "429"),
-    )
-    async def show_log(game: _Element) -> JSONResponse:
-        name = parse_field_element(game, "game")
-        return JSONResponse(await read(lambda: referee.log_json(name)))
-
-    @app.get(
-        "/games/{game}/transcript",
-        operation_id="show_transcript",
-        summary="All steps and proofs, for `mastermind game verify`",
-        responses=responses(None, "400", "404", "409", "429"),
-    )
-    async def show_transcript(game: _Element) -> JSONResponse:
-        name = parse_field_element(game, "game")
-        return JSONResponse(await read(lambda: referee.transcript_json(name)))
-
-    @app.get(
-        "/games/{game}/events",
-        operation_id="watch_game",
-        summary="Server-sent events: each answer as it is given, from the one after Last-Event-ID on",
-        responses=responses(None, "400", "404", "429", media_type="text/event-stream"),
-    )
-    async def watch_game(
-        game: _Element, last_event_id: Annotated[str | None, Header(pattern=r"^[0-9]{1,9}$")] = None
-    ) -> StreamingResponse:
-        name = parse_field_element(game, "game")
-        await read(lambda: referee.game_json(name))
-        if watchers.count >= MAX_WATCHERS:
-            raise LimitReachedError("too many watchers here; try again later", refusal="too_many_watchers")
-        first = 0 if last_event_id is None else int(last_event_id) + 1
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        return StreamingResponse(news(name, first), media_type="text/event-stream", headers=headers)
-
     async def news(game: int, first: int) -> AsyncIterator[str]:
         async with watchers.watching(game):
             while True:
@@ -219,6 +144,114 @@ def create_app(referee: Referee, *, requests_per_second: float = 0) -> FastAPI:
                 if not events:
                     yield ": waiting\n\n"
                 await watchers.wait(game, first, KEEPALIVE_S)
+
+    def add_method(about: About, one: str, method: str) -> None:
+        named = Path(alias=one, pattern=_ELEMENT)
+
+        @app.post(
+            f"/{about}/{{{one}}}/{method}",
+            operation_id=method,
+            summary=_SUMMARIES[method],
+            responses=responses(f"{one.title()}Answer", "400", "402", "403", "404", "409", "413", "422", "429"),
+            openapi_extra={"requestBody": request_body(method)},
+        )
+        async def on_game(request: Request, game: str = named) -> Response:
+            return await act(request, method, game)
+
+    def add_kind(about: About, one: str, methods: Sequence[str]) -> None:
+        """The operations on games or on matches; the first method opens one."""
+        named = Path(alias=one, pattern=_ELEMENT)
+
+        @app.post(
+            f"/{about}",
+            operation_id=methods[0],
+            summary=_SUMMARIES[methods[0]],
+            responses=responses(f"{one.title()}Answer", "400", "402", "409", "413", "422", "429"),
+            openapi_extra={"requestBody": request_body(methods[0])},
+        )
+        async def on_opening(request: Request) -> Response:
+            return await act(request, methods[0], None)
+
+        for method in methods[1:]:
+            add_method(about, one, method)
+
+        @app.get(
+            f"/{about}",
+            operation_id=f"list_{about}",
+            summary=f"{about.title()}, the newest first",
+            responses=responses(about.title(), "400", "429"),
+        )
+        async def list_kind(
+            status: Literal["open", "playing", "closed"] = "open",
+            limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 50,
+            after: Annotated[str | None, Query(pattern=_ELEMENT)] = None,
+        ) -> JSONResponse:
+            last = None if after is None else parse_field_element(after, "after")
+            return JSONResponse(await read(lambda: referee.games_json(status, limit, last, about)))
+
+        @app.get(
+            f"/{about}/{{{one}}}",
+            operation_id=f"show_{one}",
+            summary=f"A {one} as it is now",
+            responses=responses(one.title(), "400", "404", "429"),
+        )
+        async def show(game: str = named) -> JSONResponse:
+            name = parse_field_element(game, one)
+            return JSONResponse(await read(lambda: referee.game_json(name, about)))
+
+        @app.get(
+            f"/{about}/{{{one}}}/log",
+            operation_id=f"show_{one}_log",
+            summary="Everything the referee did, for `mastermind referee audit`",
+            responses=responses(None, "400", "404", "429"),
+        )
+        async def show_log(game: str = named) -> JSONResponse:
+            name = parse_field_element(game, one)
+            return JSONResponse(await read(lambda: referee.log_json(name, about)))
+
+        @app.get(
+            f"/{about}/{{{one}}}/events",
+            operation_id=f"watch_{one}",
+            summary="Server-sent events: each answer as it is given, from the one after Last-Event-ID on",
+            responses=responses(None, "400", "404", "429", media_type="text/event-stream"),
+        )
+        async def watch(
+            game: str = named, last_event_id: Annotated[str | None, Header(pattern=r"^[0-9]{1,9}$")] = None
+        ) -> StreamingResponse:
+            name = parse_field_element(game, one)
+            await read(lambda: referee.game_json(name, about))
+            if watchers.count >= MAX_WATCHERS:
+                raise LimitReachedError("too many watchers here; try again later", refusal="too_many_watchers")
+            first = 0 if last_event_id is None else int(last_event_id) + 1
+            headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+            return StreamingResponse(news(name, first), media_type="text/event-stream", headers=headers)
+
+    add_kind(*_GAMES, METHODS)
+    add_kind(*_MATCHES, MATCH_METHODS)
+
+    @app.get("/referee", operation_id="show_referee", summary="Id, keys and terms", responses=responses(None, "429"))
+    async def show_referee() -> JSONResponse:
+        return JSONResponse(await read(referee.info_json))
+
+    @app.get(
+        "/games/{game}/transcript",
+        operation_id="show_transcript",
+        summary="All steps and proofs, for `mastermind game verify`",
+        responses=responses(None, "400", "404", "409", "429"),
+    )
+    async def show_transcript(game: _Element) -> JSONResponse:
+        name = parse_field_element(game, "game")
+        return JSONResponse(await read(lambda: referee.transcript_json(name)))
+
+    @app.get(
+        "/matches/{match}/duel",
+        operation_id="show_duel",
+        summary="All steps and proofs of both games, and the opened codes with theirs",
+        responses=responses(None, "400", "404", "429"),
+    )
+    async def show_duel(match: _Element) -> JSONResponse:
+        name = parse_field_element(match, "match")
+        return JSONResponse(await read(lambda: referee.duel_json(name)))
 
     @app.get(
         "/players/{player_id}",

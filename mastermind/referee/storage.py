@@ -1,4 +1,4 @@
-"""The books: games, events, nonces, accounts and entries in a database, SQLite or PostgreSQL.
+"""The books: games and matches, events, nonces, accounts and entries in a database, SQLite or PostgreSQL.
 
 Everything that matters is here and nothing of it in a process. Each request is one transaction: the game's row is
 locked; the state, its event, the nonce and the entries change together or not at all; and when `transact` returns they
@@ -43,11 +43,12 @@ from sqlalchemy import (
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, NoSuchModuleError, OperationalError
 
 from mastermind.errors import InvalidInputError, ReplayError
-from mastermind.referee.contract import Contract
 from mastermind.referee.ledger import HOUSE, MAX_SUPPLY, Transfer, post
-from mastermind.referee.log import read_contract
+from mastermind.referee.log import read_contract, read_match
+from mastermind.referee.match import Match, Staked
+from mastermind.referee.requests import About
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 #: Races are lost by few requests, and seldom.
 MAX_TRIES = 12
 #: Requests that share a commit at most.
@@ -71,7 +72,9 @@ _referee = Table(
 _games = Table(
     "games",
     _metadata,
+    # Of a match, the host is the master here and the guest the breaker.
     Column("game", _ELEMENT, primary_key=True),
+    Column("about", String(8), nullable=False),
     Column("key_set_id", String(64), nullable=False),
     Column("rules", String(16), nullable=False),
     Column("master_id", _ELEMENT, nullable=False),
@@ -81,7 +84,7 @@ _games = Table(
     Column("event_count", Integer, nullable=False),
     Column("opened_slot", BigInteger, nullable=False),
     Column("contract", Text, nullable=False),
-    Index("games_by_status", "status", "opened_slot", "game"),
+    Index("games_by_status", "about", "status", "opened_slot", "game"),
     Index("games_by_master", "master_id", "status"),
     Index("games_by_breaker", "breaker_id", "status"),
 )
@@ -119,7 +122,7 @@ _entries = Table(
     Column("reason", String(128), nullable=False),
 )
 
-_STORED = (_games.c.contract, _games.c.key_set_id, _games.c.event_count, _games.c.opened_slot)
+_STORED = (_games.c.about, _games.c.contract, _games.c.key_set_id, _games.c.event_count, _games.c.opened_slot)
 # What every request runs is put together once.
 _SELECT_GAME = select(*_STORED).where(_games.c.game == bindparam("name"))
 _LOCK_GAME = _SELECT_GAME.with_for_update()
@@ -144,16 +147,21 @@ class RefereeRecord:
 
 @dataclass(frozen=True)
 class StoredGame:
-    """A game in the books.
+    """A game or match in the books.
 
     Attributes:
         event_count: how many requests of it have been accepted.
     """
 
-    contract: Contract
+    contract: Staked
     key_set_id: str
     event_count: int
     opened_slot: int
+
+    @property
+    def about(self) -> About:
+        """Whether it is a game or a match."""
+        return _about(self.contract)
 
 
 @dataclass(frozen=True)
@@ -378,9 +386,9 @@ class View:
         )
         return {int(game): count for game, count in rows}
 
-    def games(self, status: str, limit: int, after: int | None = None) -> list[StoredGame]:
-        """Games of a status, the newest first; `after` is the last one of the page before."""
-        query = select(*_STORED).where(_games.c.status == status)
+    def games(self, about: About, status: str, limit: int, after: int | None = None) -> list[StoredGame]:
+        """`games` or `matches` of a status, the newest first; `after` is the last one of the page before."""
+        query = select(*_STORED).where(_games.c.about == about, _games.c.status == status)
         if after is not None:
             last = self._connection.execute(
                 select(_games.c.opened_slot).where(_games.c.game == str(after))
@@ -394,12 +402,12 @@ class View:
         return [_stored(*row) for row in rows]
 
     def game_counts(self) -> dict[str, int]:
-        """How many games there are of each status."""
+        """How many games and matches there are of each status."""
         rows = self._connection.execute(select(_games.c.status, func.count()).group_by(_games.c.status))
         return dict.fromkeys(STATUSES, 0) | {row[0]: row[1] for row in rows}
 
     def games_of(self, player_id: int) -> int:
-        """In how many games the player has a stake."""
+        """In how many games and matches the player has a stake."""
         player = str(player_id)
         mine = (_games.c.master_id == player) | (_games.c.breaker_id == player)
         return self._connection.execute(
@@ -465,7 +473,7 @@ class Transaction(View):
 
     def save(
         self,
-        contract: Contract,
+        contract: Staked,
         contract_text: str,
         key_set_id: str,
         digest: str,
@@ -475,20 +483,21 @@ class Transaction(View):
         self.wrote = True
         game = str(contract.solution_hash)
         status = "closed" if contract.closed else "playing" if contract.accepted else "open"
-        breaker_id = None if contract.game.breaker_id is None else str(contract.game.breaker_id)
+        first, second = contract.players
         changing = {
             "contract": contract_text,
             "event_count": happened.number + 1,
             "status": status,
-            "breaker_id": breaker_id,
+            "breaker_id": None if second is None else str(second),
         }
         if happened.number == 0:
             self._connection.execute(
                 insert(_games).values(
                     game=game,
+                    about=_about(contract),
                     key_set_id=key_set_id,
-                    rules=contract.game.rules.spelling,
-                    master_id=str(contract.game.master_id),
+                    rules=contract.rules.spelling,
+                    master_id=str(first),
                     reward=contract.reward,
                     opened_slot=happened.slot,
                     **changing,
@@ -526,8 +535,13 @@ class Transaction(View):
         )
 
 
-def _stored(contract: str, key_set_id: str, event_count: int, opened_slot: int) -> StoredGame:
-    return StoredGame(read_contract(json.loads(contract)), key_set_id, event_count, opened_slot)
+def _about(contract: Staked) -> About:
+    return "matches" if isinstance(contract, Match) else "games"
+
+
+def _stored(about: str, contract: str, key_set_id: str, event_count: int, opened_slot: int) -> StoredGame:
+    read = read_match if about == "matches" else read_contract
+    return StoredGame(read(json.loads(contract)), key_set_id, event_count, opened_slot)
 
 
 def _sqlite_engine(url: Any) -> Engine:

@@ -74,9 +74,12 @@ def test_inp_5_mistyped_lines_use_no_turn(environment: dict[str, str]) -> None:
 
 
 def test_inp_5_the_end_of_the_input_ends_the_duel(environment: dict[str, str]) -> None:
-    completed = through_pipes(environment, ["CMB", "000"])
-    assert completed.returncode == 1
-    assert "Traceback" not in completed.stderr
+    """At the first prompt and at a later one: a sentence, and no turn is used."""
+    for lines in ([], ["CMB", "000"]):
+        completed = through_pipes(environment, lines)
+        assert completed.returncode == 2
+        assert "the input has ended" in completed.stderr
+        assert "Traceback" not in completed.stderr
 
 
 class Screen:
@@ -126,4 +129,4 @@ def test_keys_set_pegs_backspace_takes_them_back_and_enter_sends(environment: di
         screen.wait_for("The computer's answer to you: .*R.*R.*R.*accepted")
         screen.wait_for(r"Guess 2 \(\d+ codes possible\)")
         screen.type("\x04")
-        assert process.wait(TIMEOUT_S) == 1
+        assert process.wait(TIMEOUT_S) == 2

@@ -219,14 +219,71 @@ def test_the_command_line_starts_without_the_web_framework() -> None:
     assert commands.referee.name in main.commands
 
 
-class hosting:
-    """`mastermind play host` in a process of its own; ended with the block."""
+def test_an_interactive_duel(
+    http: httpx.Client, player: Path, tmp_path: Path, store: ArtifactStore, hit_and_blow: KeySet
+) -> None:
+    """Boards, prompt and both codes for a guest who types; then lists, and the audit of the log."""
+    common = ["--referee", str(http.base_url), "--home", str(store.home)]
+    rules = ["--rules", "hit-and-blow", "--code", "7460", "--auto", "strong"]
+    with hosting(tmp_path, common, *rules, command="duel host") as host:
+        name = open_game(http, "matches")
+        result = run(
+            "play", "duel", "join", name[:10], *common, "--player", player, "--folder", tmp_path / "seat",
+            "--code", "7654", typed="12\nWMOR\n7460\n",
+        )  # fmt: skip
+        assert result.exit_code == 0, result.output
+        assert host.wait(TIMEOUT_S) == 0
+    assert "the code has 2 pegs where the rules have 4" in result.output
+    assert "Guess 2 (" in result.output
+    assert "The guest wins: the host's code was broken first." in result.output
+    assert "The host's code was O M W R; opened and checked." in result.output
+    assert "The guest's code was O W C M; opened and checked." in result.output
+    assert f"You have {WELCOME + REWARD} credits." in result.output
+    assert accepted("play", "duel", "list", "--referee", http.base_url) == []
+    assert name[:12] in run("play", "duel", "list", "--referee", http.base_url, "--status", "closed").output
+    wrong_role = run("play", "duel", "host", "--player", player, "--folder", tmp_path / "seat", "--home", store.home)
+    assert (wrong_role.exit_code, "guest's" in wrong_role.output) == (2, True)
+    path = tmp_path / "log.json"
+    path.write_bytes(http.get(f"/matches/{name}/log").content)
+    audited = run("referee", "audit", path, "--home", store.home)
+    assert audited.exit_code == 0, audited.output
+    assert "The guest wins" in audited.output
+    assert "The pot has been paid." in audited.output
+    assert accepted("referee", "audit", path, "--home", store.home)["contract"]["paid"] == [1]
 
-    def __init__(self, folder: Path, common: list[str], *argv: str) -> None:
+
+def test_a_duel_whose_input_ends_goes_on_later_and_is_forfeited(
+    http: httpx.Client, world: World, player: Path, tmp_path: Path, store: ArtifactStore, hit_and_blow: KeySet
+) -> None:
+    """INP-5: no turn is used; the referee's key then gives the pot to one of the two."""
+    common = ["--referee", str(http.base_url), "--home", str(store.home)]
+    with hosting(tmp_path, common, "--rules", "hit-and-blow", "--auto", command="duel host") as host:
+        name = open_game(http, "matches")
+        argv = ["--player", player, "--folder", tmp_path / "seat", "--home", store.home]
+        result = run("play", "duel", "join", name, "--referee", http.base_url, *argv, typed="")
+        assert (result.exit_code, "the input has ended" in result.output) == (2, True)
+        assert http.get(f"/matches/{name}").json()["contract"]["boards"][1]["guesses"] == []
+        assert run("play", "duel", "claim", *argv).exit_code == 1
+        world.referee_key.write(tmp_path / KEY_FILE)
+        answer = accepted(
+            "referee", "forfeit", name[:12], "--referee", http.base_url, "--winner", "guest",
+            "--folder", tmp_path, "--home", store.home,
+        )  # fmt: skip
+        assert answer == {"game": name, "winner": "guest", "amount": 2 * REWARD}
+        assert host.wait(TIMEOUT_S) == 0
+        result = run("play", "duel", "join", *argv)
+        assert result.exit_code == 0, result.output
+        assert "The pot has gone to the guest, without an end of the duel." in result.output
+
+
+class hosting:
+    """`mastermind play host`, or another command, in a process of its own; ended with the block."""
+
+    def __init__(self, folder: Path, common: list[str], *argv: str, command: str = "host") -> None:
         PlayerKey.new().write(folder / "host.json")
         files = ["--player", str(folder / "host.json"), "--folder", str(folder / "host")]
-        command = [sys.executable, "-m", "mastermind", "play", "host", "--reward", str(REWARD), *common, *files, *argv]
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        words = [sys.executable, "-m", "mastermind", "play", *command.split(), "--reward", str(REWARD)]
+        self._process = subprocess.Popen([*words, *common, *files, *argv], stdout=subprocess.DEVNULL)
 
     def __enter__(self) -> subprocess.Popen[bytes]:
         return self._process
@@ -236,12 +293,12 @@ class hosting:
         self._process.wait()
 
 
-def open_game(http: httpx.Client) -> str:
-    """The name of the one open game, once it is there."""
+def open_game(http: httpx.Client, about: str = "games") -> str:
+    """The name of the one open game or match, once it is there."""
     end = time.monotonic() + TIMEOUT_S
     while time.monotonic() < end:
-        games = http.get("/games").json()["games"]
+        games = http.get(f"/{about}").json()[about]
         if games:
-            return str(games[0]["game"])
+            return str(games[0]["game" if about == "games" else "match"])
         time.sleep(0.05)
     raise AssertionError("nobody has opened a game")

@@ -49,10 +49,20 @@ def test_strong_needs_5828_guesses_for_all_codes_and_never_more_than_six() -> No
     assert totals(CLASSIC, Strong(CLASSIC)) == (5828, 6)
 
 
-def test_expert_beats_most_parts_on_average_and_never_needs_more_than_six() -> None:
-    total, longest = totals(CLASSIC, Expert(CLASSIC))
-    assert 5625 <= total < 5668  # the published optimum, and most parts alone
-    assert longest <= 6
+def test_expert_needs_the_published_optimum_of_5625_guesses_and_never_more_than_six() -> None:
+    assert totals(CLASSIC, Expert(CLASSIC)) == (5625, 6)
+
+
+def test_a_move_that_looks_at_too_much_is_cut_short_and_still_solves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The budget is counted in clues, so the guesses stay the same from run to run."""
+    rules = Rules.parse("5x6u8")
+    secret = (4, 1, 5, 0, 2)
+    unbounded = [play(rules, Expert(rules), secret) for _ in range(2)]
+    monkeypatch.setattr("mastermind.players.expert._MAX_WORK", 0)
+    cut = [play(rules, Expert(rules), secret) for _ in range(2)]
+    assert unbounded[0] == unbounded[1]
+    assert cut[0] == cut[1]
+    assert cut[0][-1][1].hits == rules.pegs
 
 
 def test_club_needs_at_most_4_75_on_average_over_fixed_seeds() -> None:

@@ -14,8 +14,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from mastermind.referee.match import GUEST
 from mastermind.zk.artifacts import KeySet
-from tests.referee.world import SECRET, WRONG, PlayedGame, World
+from tests.referee.world import CODES, SECRET, WRONG, PlayedGame, PlayedMatch, World, play_match
 
 #: Where Debian's package `postgresql` has the programs of a server.
 _POSTGRESQL = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
@@ -38,6 +39,12 @@ def solved_game(world: World) -> PlayedGame:
 def other_game(world: World, solved_game: PlayedGame) -> PlayedGame:
     """Another game of the same players with the same secret; its second guess is not answered yet."""
     return world.play([WRONG, (1, 2, 3, 4)], master=solved_game.master, breaker=solved_game.breaker, clues=1)
+
+
+@pytest.fixture(scope="session")
+def won_match(world: World) -> PlayedMatch:
+    """A match in which the host breaks the guest's code in the first round, and the guest does not."""
+    return play_match(world, (CODES[GUEST], WRONG))
 
 
 @pytest.fixture(scope="session")

@@ -101,7 +101,7 @@ def stage(name: str, *, paid: bool = False) -> Contract:
     return replace(contract, pot=0) if paid else contract
 
 
-def refusal(act: Callable[[], Outcome]) -> str | None:
+def refusal(act: Callable[[], Outcome[Contract]]) -> str | None:
     try:
         act()
     except RefereeError as error:
@@ -198,20 +198,20 @@ def test_at_most_one_party_may_claim_and_once_final_exactly_one(name: str, when:
     assert (may_claim(contract, slot) is not None) or slot < FINALIZE
 
 
-def _claim(contract: Contract, player: int, slot: int) -> Outcome:
+def _claim(contract: Contract, player: int, slot: int) -> Outcome[Contract]:
     outcome = claim_reward(contract, player, contract.pot, slot)
     assert outcome.contract.closed
-    assert outcome.transfer == Transfer(pot_account(SOLUTION), player_account(player), contract.pot)
+    assert outcome.transfers == (Transfer(pot_account(SOLUTION), player_account(player), contract.pot),)
     return outcome
 
 
 def test_the_stakes_and_slots_of_acceptance() -> None:
     opened = init_game(SMALL, REFEREE, REWARD, open_step(), credit=REWARD)
-    assert opened.transfer == Transfer(player_account(MASTER), pot_account(SOLUTION), REWARD)
+    assert opened.transfers == (Transfer(player_account(MASTER), pot_account(SOLUTION), REWARD),)
     assert opened.contract.game.turn_count == 1
     assert opened.contract.packed == REWARD | 1 << 128
     accepted = accept_game(opened.contract, REWARD, join_step(), START, credit=REWARD)
-    assert accepted.transfer == Transfer(player_account(BREAKER), pot_account(SOLUTION), REWARD)
+    assert accepted.transfers == (Transfer(player_account(BREAKER), pot_account(SOLUTION), REWARD),)
     assert accepted.contract.pot == 2 * REWARD
     assert (accepted.contract.finalize_slot, accepted.contract.last_played_slot) == (START + 9, START)
 
@@ -232,8 +232,8 @@ def test_the_clock_of_a_claim_to_the_slot(name: str, winner: int) -> None:
     with pytest.raises(WrongStateError) as caught:
         claim_reward(contract, winner, 2 * REWARD, FINALIZE - 1)
     assert caught.value.refusal == "nothing_to_claim"
-    assert claim_reward(contract, winner, 2 * REWARD, FINALIZE).transfer is not None
-    assert claim_reward(contract, winner, 2 * REWARD, FINALIZE + 1).transfer is not None
+    assert claim_reward(contract, winner, 2 * REWARD, FINALIZE).transfers
+    assert claim_reward(contract, winner, 2 * REWARD, FINALIZE + 1).transfers
 
 
 @pytest.mark.parametrize("reward", [0, -1, MAX_REWARD + 1, True])
@@ -265,12 +265,12 @@ def test_amounts_are_what_was_agreed_to() -> None:
 def test_a_certificate_jumps_ahead_and_pays_when_the_game_is_over() -> None:
     contract = stage("accepted")
     ahead = submit_game_proof(contract, shown(contract, [WRONG]), START + 5)
-    assert ahead.transfer is None
+    assert ahead.transfers == ()
     assert (ahead.contract.game.turn_count, ahead.contract.last_played_slot) == (3, START + 5)
     solved = submit_game_proof(ahead.contract, shown(contract, [WRONG, SECRET]), START + 6)
-    assert solved.transfer == Transfer(pot_account(SOLUTION), player_account(BREAKER), 2 * REWARD)
+    assert solved.transfers == (Transfer(pot_account(SOLUTION), player_account(BREAKER), 2 * REWARD),)
     lost = submit_game_proof(contract, shown(contract, [WRONG, WRONG]), START + 6)
-    assert lost.transfer == Transfer(pot_account(SOLUTION), player_account(MASTER), 2 * REWARD)
+    assert lost.transfers == (Transfer(pot_account(SOLUTION), player_account(MASTER), 2 * REWARD),)
     assert solved.contract.closed
     assert lost.contract.closed
 
@@ -349,7 +349,7 @@ def test_slots_shorter_than_proofs_are_refused_with_both_numbers() -> None:
 
 
 def test_every_refusal_is_reached_here() -> None:
-    source = Path(__file__).read_text("utf-8")
+    source = "".join(path.read_text("utf-8") for path in (Path(__file__), Path(__file__).with_name("test_match.py")))
     missing = [
         name for name in rules_of.Refusal.__members__ if f'"{name.lower()}"' not in source and name != "ALREADY_OPEN"
     ]

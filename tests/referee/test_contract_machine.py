@@ -147,16 +147,16 @@ class RefereeMachine(RuleBasedStateMachine):
             assert contract.game.game_id == game_id(SMALL, SOLUTION, breaker, NONCE)
             assert self.payouts <= 1
 
-    def _take(self, act: Callable[[], Outcome]) -> None:
+    def _take(self, act: Callable[[], Outcome[Contract]]) -> None:
         before = self.contract
         try:
             outcome = act()
         except RefereeError:
             return
         assert before is None or outcome.contract.game.turn_count >= before.game.turn_count
-        if outcome.transfer is not None:
-            self.balances |= post(self.balances, outcome.transfer)
-            self.payouts += outcome.transfer.source == pot_account(SOLUTION)
+        for transfer in outcome.transfers:
+            self.balances |= post(self.balances, transfer)
+            self.payouts += transfer.source == pot_account(SOLUTION)
         self.contract = outcome.contract
 
 

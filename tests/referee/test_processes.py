@@ -18,12 +18,15 @@ import httpx
 import pytest
 
 from mastermind.game.certificate import Certificate
+from mastermind.game.reveal import Reveal
 from mastermind.game.secret_files import GameSecret, PlayerKey
 from mastermind.game.transcript import Transcript
 from mastermind.referee.client import RefereeClient
 from mastermind.referee.config import Settings
+from mastermind.referee.match import HOST, PLAYER_NAMES
 from mastermind.referee.requests import AcceptGame, InitGame, Request
 from mastermind.referee.storage import RefereeRecord
+from mastermind.rules import Code
 from mastermind.zk.artifacts import ArtifactStore
 from mastermind.zk.verify import NativeVerifier
 from tests.referee.world import REWARD, RULES, SUPPLY, WELCOME, PlayedGame, World, body
@@ -163,6 +166,64 @@ def test_two_players_and_the_server_with_one_of_them_killed(
     salt = str(GameSecret.read(secret_file).salt).encode()
     for path in [*tmp_path.glob("books.db*"), tmp_path / "referee" / "server.log"]:
         assert salt not in path.read_bytes()
+    assert server.end(signal.SIGTERM) == 0
+    require_exact_books(world, books)
+
+
+def test_a_duel_of_two_players_who_are_both_killed_and_go_on(
+    world: World, start_server: StartServer, store: ArtifactStore, tmp_path: Path
+) -> None:
+    books = f"sqlite:///{tmp_path / 'books.db'}"
+    server = start_server(books)
+    keys = PlayerKey.new(), PlayerKey.new()
+    # The computer breaks the guest's code with its second guess, and the host's with its third.
+    codes: tuple[Code, Code] = (0, 1, 2, 5), (0, 1, 2, 4)
+    for name, key in zip(PLAYER_NAMES, keys, strict=True):
+        key.write(tmp_path / f"{name}.json")
+
+    def play(name: str, *argv: str) -> subprocess.Popen[str]:
+        command = [*MASTERMIND, "play", "duel", "host" if name == "host" else "join", *argv, "--auto", "strong",
+                   "--player", str(tmp_path / f"{name}.json"), "--folder", str(tmp_path / name),
+                   "--home", str(store.home), "--json"]  # fmt: skip
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def until(condition: Callable[[], bool]) -> None:
+        end = time.monotonic() + TIMEOUT_S
+        while not condition():
+            assert time.monotonic() < end, "nobody moves"
+            time.sleep(0.02)
+
+    with RefereeClient(server.url) as client:
+        new = ["--referee", server.url, "--reward", str(REWARD), "--rules", RULES.name, "--code", "0125"]
+        host = play("host", *new)
+        until(lambda: bool(client.matches("open")))
+        match = client.matches("open")[0].contract.solution_hash
+        guest = play("guest", str(match)[:12], "--referee", server.url, "--code", "0124")
+        for events, player in ((4, host), (6, guest)):
+            until(lambda events=events: client.match(match).events >= events)  # type: ignore[misc]
+            player.kill()
+            player.communicate()
+            if player is host:
+                host = play("host")
+        for process in (host, play("guest")):
+            errors = process.communicate(timeout=TIMEOUT_S)[1]
+            assert process.returncode == 0, errors
+        view = client.match(match)
+        assert view.contract.closed
+        assert view.contract.codes == codes
+        assert view.contract.paid == (HOST,)
+        assert [client.credits(key.id) for key in keys] == [WELCOME + REWARD, WELCOME - REWARD]
+        assert client.log(match, "matches").audit(world.keys, NativeVerifier()) == view.contract
+    # What each has in hand can be checked without the other and without the referee.
+    for name, code in zip(PLAYER_NAMES, reversed(codes), strict=True):
+        opened = Reveal.read(tmp_path / name / "their-code.json")
+        game = Transcript.read(tmp_path / name / "your-guesses.json").verify(world.keys, NativeVerifier())
+        assert opened.verify_against(game, world.keys, NativeVerifier()) == code
+        secret_file = tmp_path / name / "secret.json"
+        assert secret_file.stat().st_mode & 0o777 == 0o600
+        salt = str(GameSecret.read(secret_file).salt).encode()
+        for path in [*tmp_path.glob("books.db*"), tmp_path / "referee" / "server.log"]:
+            assert salt not in path.read_bytes()
     assert server.end(signal.SIGTERM) == 0
     require_exact_books(world, books)
 

@@ -27,6 +27,7 @@ from mastermind.errors import (
 from mastermind.field import MODULUS
 from mastermind.game.transcript import Transcript
 from mastermind.referee.client import RefereeClient
+from mastermind.referee.contract import Contract
 from mastermind.referee.front import JsonFormatter, Rates
 from mastermind.referee.log import GameLog
 from mastermind.referee.referee import Referee, Terms
@@ -264,7 +265,9 @@ def test_log_and_transcript_can_be_checked_elsewhere(
 ) -> None:
     send(referee, solved_game, *solved_game.requests)
     log = GameLog.parse(http.get(f"/games/{solved_game.game}/log").content)
-    assert log.audit(world.keys, NativeVerifier()).game.winner == "breaker"
+    contract = log.audit(world.keys, NativeVerifier())
+    assert isinstance(contract, Contract)
+    assert contract.game.winner == "breaker"
     transcript = Transcript.parse(http.get(f"/games/{solved_game.game}/transcript").content)
     assert transcript.verify(world.keys, NativeVerifier()).winner == "breaker"
 

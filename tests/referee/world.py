@@ -1,4 +1,4 @@
-"""Real games of hit-and-blow as the requests of both players, proved beforehand."""
+"""Real games and matches of hit-and-blow as the requests of both players, proved beforehand."""
 
 from __future__ import annotations
 
@@ -6,22 +6,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from mastermind.game.certificate import Certificate
+from mastermind.game.duel import Duel, Player, Seat, next_move, other
 from mastermind.game.play import Table
+from mastermind.game.reveal import opening_signals
 from mastermind.game.secret_files import GameSecret, PlayerKey
 from mastermind.game.transcript import Transcript, VerifyingKeys
 from mastermind.referee.client import make_consent
 from mastermind.referee.contract import Role
+from mastermind.referee.match import GUEST, HOST
 from mastermind.referee.referee import Clock, Referee, Terms
 from mastermind.referee.requests import (
     AcceptGame,
+    ClaimMatch,
     ClaimReward,
     Consent,
     ForfeitWin,
     GiveClue,
     InitGame,
+    JoinMatch,
     MakeGuess,
+    OpenCode,
+    OpenMatch,
+    PlayStep,
     Request,
     Settle,
+    StartMatch,
 )
 from mastermind.referee.storage import RefereeRecord, Storage
 from mastermind.rules import Code, Rules
@@ -34,6 +43,8 @@ RULES = Rules.parse("hit-and-blow")
 REWARD, WELCOME, SUPPLY = 10, 100, 10_000
 SECRET: Code = (7, 4, 6, 0)
 WRONG: Code = (0, 4, 5, 7)
+#: Of host and guest.
+CODES: tuple[Code, Code] = SECRET, (1, 2, 3, 4)
 
 
 class FakeClock:
@@ -158,6 +169,63 @@ class World:
             self._storages.pop().close()
 
 
+@dataclass
+class PlayedMatch:
+    """One match: the request of each event in order, proved beforehand. Its requests fit any referee of the world."""
+
+    world: World
+    seats: tuple[Seat, Seat]
+    duel: Duel
+    name: int = 0
+    requests: list[Request] = field(default_factory=list)
+
+    def consent(self, player: Player | PlayerKey, action: str, amount: int, name: int | None = None) -> Consent:
+        key = player if isinstance(player, PlayerKey) else self.seats[player].key
+        table = self.world.table
+        return make_consent(
+            table.key_set,
+            table.prover,
+            key,
+            action,
+            referee_id=self.world.referee_key.id,
+            game=self.name if name is None else name,
+            amount=amount,
+        )
+
+    def claim(self, player: Player, amount: int = 2 * REWARD) -> ClaimMatch:
+        return ClaimMatch(self.seats[player].key.id, amount, self.consent(player, "claim_match", amount))
+
+    def opening(self, player: Player) -> OpenCode:
+        opened = self.seats[player].open_code(self.duel)
+        return OpenCode(opening_signals(self.duel.boards[other(player)], opened.secret), opened.proof)
+
+
+def play_match(world: World, guesses: tuple[Code, Code]) -> PlayedMatch:
+    """A match that one round decides: a guess by host and guest each, at least one of them right."""
+    seats = Seat(world.table, HOST, PlayerKey.new()), Seat(world.table, GUEST, PlayerKey.new())
+    openings = [seat.commit(code) for seat, code in zip(seats, CODES, strict=True)]
+    guests_game = world.table.join_game(openings[HOST], seats[GUEST].key)
+    hosts_game = world.table.join_game(openings[GUEST], seats[HOST].key)
+    played = PlayedMatch(world, seats, Duel(hosts_game, guests_game))
+    played.name = openings[HOST].steps[0].step.public_signals[0]
+    opening, joining, starting = openings[GUEST].steps[0], guests_game.steps[1], hosts_game.steps[1]
+    key_set_id = openings[HOST].key_set_id
+    played.requests = [
+        OpenMatch(RULES, key_set_id, REWARD, openings[HOST].steps[0], played.consent(HOST, "open_match", REWARD)),
+        JoinMatch(
+            REWARD, opening, joining, played.consent(GUEST, JoinMatch.action(opening.step, joining.step), REWARD)
+        ),
+        StartMatch(seats[HOST].key.id, starting, played.consent(HOST, StartMatch.action(starting.step), 0)),
+    ]
+    while (move := next_move(played.duel.boards)) is not None:
+        player, kind = move
+        seat, before = seats[player], played.duel
+        played.duel = seat.guess(before, guesses[player]) if kind == "make_guess" else seat.answer(before)
+        moved = player if kind == "make_guess" else other(player)
+        played.requests.append(PlayStep(played.duel.games[moved].steps[-1]))
+    return played
+
+
 def body(request: Request) -> bytes:
     """A request as it is sent."""
     return canonical_json(request.to_json())
@@ -167,5 +235,13 @@ def send(referee: Referee, played: PlayedGame, *requests: Request) -> list[str]:
     """Send requests about a game and return the answers."""
     return [
         referee.act(request.method, None if isinstance(request, InitGame) else played.game, body(request))
+        for request in requests
+    ]
+
+
+def send_to_match(referee: Referee, played: PlayedMatch, *requests: Request) -> list[str]:
+    """Send requests about a match and return the answers."""
+    return [
+        referee.act(request.method, None if isinstance(request, InitGame) else played.name, body(request))
         for request in requests
     ]
