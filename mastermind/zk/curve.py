@@ -1,15 +1,13 @@
-"""Points of BN254 as they come from outside: coordinates, the curve equations, the subgroup of G2.
+"""Points of BN254 as they come from outside: coordinates and the curve equations.
 
 G1 is y^2 = x^3 + 3 over F_q and has prime order. G2 is the subgroup of order r of the twist
-y^2 = x^3 + 3 / (9 + i) over F_q[i] / (i^2 + 1); a point of the twist need not be in it.
+y^2 = x^3 + 3 / (9 + i) over F_q[i] / (i^2 + 1); a point of the twist need not be in it (`mastermind.zk.pairing` tells).
 An element a + b i of F_q[i] is the pair (a, b).
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
-
-from py_ecc import optimized_bn128 as bn128
 
 from mastermind.field import COORDINATE_MODULUS as Q
 
@@ -56,21 +54,6 @@ def on_twist(point: G2Point) -> bool:
     y_squared = _multiply(point.y, point.y)
     x_cubed = _multiply(_multiply(point.x, point.x), point.x)
     return all((y_squared[k] - x_cubed[k] - _TWIST_B[k]) % Q == 0 for k in (0, 1))
-
-
-def in_subgroup(point: G2Point) -> bool:
-    """Whether a point of the twist has order r (some tens of milliseconds)."""
-    return bool(bn128.is_inf(bn128.multiply(to_py_ecc_g2(point), bn128.curve_order)))
-
-
-def to_py_ecc_g1(point: G1Point) -> tuple[bn128.FQ, bn128.FQ, bn128.FQ]:
-    """The point in py_ecc's projective form."""
-    return bn128.FQ(point.x), bn128.FQ(point.y), bn128.FQ.one()
-
-
-def to_py_ecc_g2(point: G2Point) -> tuple[bn128.FQ2, bn128.FQ2, bn128.FQ2]:
-    """The point in py_ecc's projective form."""
-    return bn128.FQ2(point.x), bn128.FQ2(point.y), bn128.FQ2.one()
 
 
 def _multiply(left: Fq2, right: Fq2) -> Fq2:

@@ -26,7 +26,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mastermind.errors import InvalidProjectError, MissingProjectError
 from mastermind.sources import default_home
@@ -48,7 +48,9 @@ from mastermind.zk.render import RenderedCircuit, render
 from mastermind.zk.snarkjs import SnarkjsCli
 from mastermind.zk.tools import Toolchain
 from mastermind.zk.verify import NativeVerifier, UniversalVerifier, Verdict, judge
-from mastermind.zk.witness import Witness, WitnessCalculator
+
+if TYPE_CHECKING:  # wasmtime is loaded when there is a witness to calculate
+    from mastermind.zk.witness import Witness
 
 FILE = "pyproject.toml"
 TABLE = "tool.mastermind.zk"
@@ -189,6 +191,8 @@ class Project:
         """
         compiled = self.compile(spec)
         values = spec.check_inputs(inputs)
+        from mastermind.zk.witness import Witness, WitnessCalculator
+
         calculator = WitnessCalculator(compiled.wasm.read_bytes(), spec.name)
         return Witness.read(spec, values, calculator.calculate(values), compiled.sym)
 

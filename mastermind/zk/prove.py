@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import groth16py
 
@@ -26,7 +26,9 @@ from mastermind.zk.r1cs import encode_witness
 from mastermind.zk.snarkjs import Snarkjs, SnarkjsCli
 from mastermind.zk.universal import UniversalProof
 from mastermind.zk.verify import NativeVerifier, UniversalVerifier
-from mastermind.zk.witness import WitnessCalculator
+
+if TYPE_CHECKING:  # wasmtime is loaded when something is proved
+    from mastermind.zk.witness import WitnessCalculator
 
 PROVER_NAMES = ("native", "snarkjs")
 
@@ -182,6 +184,8 @@ def _groth16(circuit: BuiltCircuit, key: Any, witness: str) -> bytes:
 
 @lru_cache(maxsize=64)
 def _loaded(circuit: BuiltCircuit) -> tuple[Any, WitnessCalculator]:
+    from mastermind.zk.witness import WitnessCalculator
+
     try:
         key, _ = groth16py.import_zkey(str(circuit.zkey))
     except Exception as error:  # groth16py reports a damaged zkey by several classes

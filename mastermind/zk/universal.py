@@ -21,7 +21,7 @@ from mastermind.errors import InsecureKeyError, MalformedKeyError, MalformedProo
 from mastermind.field import MODULUS
 from mastermind.zk.circuit import ProofSystem
 from mastermind.zk.compile import CompiledCircuit
-from mastermind.zk.curve import G2_GENERATOR, G1Point, G2Point, in_subgroup
+from mastermind.zk.curve import G2_GENERATOR, G1Point, G2Point
 from mastermind.zk.evidence import (
     CURVE,
     MAX_PUBLIC_SIGNALS,
@@ -142,6 +142,8 @@ class UniversalKey:
         elements = {name: reader.element(fields[name], name) for name in names}
         _require_roots(elements, power)
         x_2 = reader.g2(fields["X_2"], "X_2")
+        from mastermind.zk.pairing import in_subgroup
+
         if not in_subgroup(x_2):
             raise MalformedKeyError("X_2 is not in the subgroup of G2", field="X_2")
         if x_2 == G2_GENERATOR:

@@ -16,10 +16,8 @@ from functools import cache, lru_cache
 from typing import Any, Protocol
 
 import groth16py
-from py_ecc import optimized_bn128 as bn128
 
 from mastermind.errors import InvalidInputError, MalformedKeyError, MalformedProofError
-from mastermind.zk.curve import in_subgroup, to_py_ecc_g1, to_py_ecc_g2
 from mastermind.zk.evidence import Proof, VerifyingKey, parse_public_signals, require_statement
 from mastermind.zk.snarkjs import Snarkjs, SnarkjsCli
 from mastermind.zk.universal import UniversalKey, UniversalProof
@@ -148,21 +146,11 @@ class ReferenceVerifier:
     name = "reference"
 
     def verify(self, key: VerifyingKey, public_signals: Sequence[int], proof: Proof) -> bool:
+        from mastermind.zk.pairing import holds
+
         require_statement(key, public_signals)
         _require_subgroups(key, proof)
-        statement = to_py_ecc_g1(key.ic[0])
-        for point, signal in zip(key.ic[1:], public_signals, strict=True):
-            statement = bn128.add(statement, bn128.multiply(to_py_ecc_g1(point), signal))
-        # e(A, B) = e(alpha, beta) e(statement, gamma) e(C, delta), all on one side.
-        product = bn128.FQ12.one()
-        for g1, g2 in (
-            (bn128.neg(to_py_ecc_g1(proof.a)), to_py_ecc_g2(proof.b)),
-            (to_py_ecc_g1(key.alpha), to_py_ecc_g2(key.beta)),
-            (statement, to_py_ecc_g2(key.gamma)),
-            (to_py_ecc_g1(proof.c), to_py_ecc_g2(key.delta)),
-        ):
-            product *= bn128.pairing(g2, g1, final_exponentiate=False)
-        return bool(bn128.final_exponentiate(product) == bn128.FQ12.one())
+        return holds(key, public_signals, proof)
 
 
 class SnarkjsVerifier:
@@ -180,6 +168,8 @@ class SnarkjsVerifier:
 
 
 def _require_subgroups(key: VerifyingKey, proof: Proof) -> None:
+    from mastermind.zk.pairing import in_subgroup
+
     _require_key_subgroups(key)
     if not in_subgroup(proof.b):
         raise MalformedProofError("pi_b is not in the subgroup of G2", field="pi_b")
@@ -187,6 +177,8 @@ def _require_subgroups(key: VerifyingKey, proof: Proof) -> None:
 
 @lru_cache(maxsize=256)
 def _require_key_subgroups(key: VerifyingKey) -> None:
+    from mastermind.zk.pairing import in_subgroup
+
     for name in ("beta", "gamma", "delta"):
         if not in_subgroup(getattr(key, name)):
             raise MalformedKeyError(f"vk_{name}_2 is not in the subgroup of G2", field=f"vk_{name}_2")

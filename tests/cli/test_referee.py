@@ -269,7 +269,7 @@ def test_a_duel_whose_input_ends_goes_on_later_and_is_forfeited(
             "referee", "forfeit", name[:12], "--referee", http.base_url, "--winner", "guest",
             "--folder", tmp_path, "--home", store.home,
         )  # fmt: skip
-        assert answer == {"game": name, "winner": "guest", "amount": 2 * REWARD}
+        assert answer == {"game": name, "winner": "guest", "keys": "development", "amount": 2 * REWARD}
         assert host.wait(TIMEOUT_S) == 0
         result = run("play", "duel", "join", *argv)
         assert result.exit_code == 0, result.output

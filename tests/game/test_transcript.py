@@ -34,8 +34,9 @@ from mastermind.game.transcript import MAX_BYTES, ProvedStep, Transcript, Verify
 from mastermind.packing import pack_code
 from mastermind.rules import Clue, Rules
 from mastermind.zk.artifacts import BuiltCircuit, KeySet
-from mastermind.zk.curve import G1Point, G2Point, to_py_ecc_g1, to_py_ecc_g2
+from mastermind.zk.curve import G1Point, G2Point
 from mastermind.zk.evidence import Proof, VerifyingKey
+from mastermind.zk.pairing import to_py_ecc_g1, to_py_ecc_g2
 from mastermind.zk.prove import NativeProver, ProvedStatement
 from mastermind.zk.verify import NativeVerifier, Verifier
 from tests.game.games import Played

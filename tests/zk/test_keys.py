@@ -28,8 +28,9 @@ from mastermind.zk import binfile
 from mastermind.zk.artifacts import VERIFYING_KEY, ArtifactStore, BuiltCircuit, KeySet
 from mastermind.zk.binfile import SectionedFile
 from mastermind.zk.compile import CompiledCircuit
-from mastermind.zk.curve import G2_GENERATOR, G1Point, G2Point, to_py_ecc_g1
+from mastermind.zk.curve import G2_GENERATOR, G1Point, G2Point
 from mastermind.zk.evidence import Proof, VerifyingKey, public_json
+from mastermind.zk.pairing import to_py_ecc_g1
 from mastermind.zk.phase1 import Phase1
 from mastermind.zk.prove import self_test
 from mastermind.zk.setup import CONTRIBUTOR, make_keys

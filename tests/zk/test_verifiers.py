@@ -22,8 +22,9 @@ from mastermind.field import COORDINATE_MODULUS, MODULUS, random_field_element
 from mastermind.game.circuits import authorise_inputs, give_clue_inputs, random_salt
 from mastermind.rules import Rules
 from mastermind.zk.artifacts import KeySet
-from mastermind.zk.curve import G1_GENERATOR, Fq2, G1Point, G2Point, in_subgroup, on_twist, to_py_ecc_g1, to_py_ecc_g2
+from mastermind.zk.curve import G1_GENERATOR, Fq2, G1Point, G2Point, on_twist
 from mastermind.zk.evidence import Proof, VerifyingKey, public_json
+from mastermind.zk.pairing import in_subgroup, to_py_ecc_g1, to_py_ecc_g2
 from mastermind.zk.prove import NativeProver, ProvedStatement, SnarkjsProver
 from mastermind.zk.snarkjs import SnarkjsCli, SnarkjsWorker
 from mastermind.zk.tools import Toolchain, run
