@@ -27,6 +27,12 @@ def toolchain(store: ArtifactStore) -> Toolchain:
 
 
 @pytest.fixture(scope="session")
+def circuit_home(store: ArtifactStore) -> Path:
+    """Where the plugin compiles circuits under test: with all else that is built."""
+    return store.home
+
+
+@pytest.fixture(scope="session")
 def build_key_set(store: ArtifactStore) -> Callable[[Rules], KeySet]:
     """Build (or find) the real key set of some rules."""
 
