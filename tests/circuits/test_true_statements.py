@@ -77,7 +77,7 @@ def test_open_game_and_make_guess_on_a_sample(circuits: Circuits, name: str) -> 
 def test_give_clue_on_a_sample(circuits: Circuits, name: str) -> None:
     rules, generator = Rules.parse(name), random.Random(5)
     circuit = circuit_of(circuits, rules, "give_clue")
-    for index in range(250):
+    for index in range(120):
         secret, guess = draw(rules, generator), draw(rules, generator)
         if index % 3 == 0:  # near misses have the interesting clues
             guess = tuple(generator.sample(secret, rules.pegs))

@@ -215,6 +215,10 @@ class Start:
         A determined wire that is changed has no other solution: it takes its new value, and what else is determined
         keeps its own.
         """
+        determined = self._completion.values
+        if changes and all(determined[wire] not in (None, value) for wire, value in changes.items()):
+            # Nothing that is open depends on them: it depends on what is determined already.
+            return [changes.get(wire, value) for wire, value in enumerate(preferred)]
         completion = self._completion.copy()
         completion.take(changes)
         for wire, value in changes.items():
