@@ -34,6 +34,12 @@ def phase1(store: ArtifactStore, toolchain: Toolchain) -> Phase1:
 
 
 @pytest.fixture(scope="session")
+def circuit_home(store: ArtifactStore) -> Path:
+    """Where the plugin compiles circuits under test: with all else that is built."""
+    return store.home
+
+
+@pytest.fixture(scope="session")
 def build_key_set(store: ArtifactStore) -> Callable[[Rules], KeySet]:
     """Build (or find) the real key set of some rules."""
 

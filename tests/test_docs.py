@@ -42,14 +42,19 @@ class Reader:
             (self.folder / path).write_text(text, "utf-8")
         return files
 
-    def run_snippets(self, document: str) -> list[str]:
+    def run_snippets(self, document: str, **environment: str) -> list[str]:
         """Run the snippets of a document in order, and return what each printed."""
         said = []
         for match in _SNIPPET.finditer(document):
             shell = match["language"] == "sh"
             argv = ["sh", "-eu", "-c", match["text"]] if shell else [sys.executable, "-W", "error", "-c", match["text"]]
             done = subprocess.run(
-                argv, cwd=self.folder, env=self._environment, capture_output=True, text=True, timeout=300
+                argv,
+                cwd=self.folder,
+                env={**self._environment, **environment},
+                capture_output=True,
+                text=True,
+                timeout=300,
             )
             assert done.returncode == 0, f"{match['text']}\n{done.stdout}\n{done.stderr}"
             said.append(done.stdout)
@@ -90,6 +95,14 @@ def test_a_circuit_of_ones_own_from_an_empty_folder_to_a_contract(reader: Reader
     (signature,) = re.findall(r"```solidity\n(.*?)```", other, re.DOTALL)
     assert "".join(signature.split()) in "".join(contract.split())
     assert "removed" in reader.run_snippets(f"```sh{last}")[0]
+
+
+def test_the_tests_of_a_circuit_pass_as_they_stand(reader: Reader, store: ArtifactStore) -> None:
+    document = (DOCS / "test-a-circuit.md").read_text("utf-8")
+    files = reader.write_files(document)
+    assert files.keys() == {"circuits/age.circom", "test_age.py"}
+    said = reader.run_snippets(document[document.index("```sh") :], MASTERMIND_HOME=str(store.home))
+    assert f"{len(re.findall(r'^def test_', files['test_age.py'], re.MULTILINE))} passed" in said[-1]
 
 
 def test_links_lead_somewhere() -> None:

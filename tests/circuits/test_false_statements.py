@@ -13,8 +13,8 @@ import pytest
 from mastermind.errors import WitnessError
 from mastermind.field import MODULUS
 from mastermind.rules import Rules
+from mastermind.zk.testing.circuits import Circuits
 from tests.circuits.test_true_statements import circuit_of, free_inputs
-from tests.support.circuits import Bench, Build
 from tests.support.statements import (
     RawValues,
     authorise_values,
@@ -24,7 +24,6 @@ from tests.support.statements import (
     open_game_values,
     packed_clue,
 )
-from tests.support.witness import Witness
 
 UNIQUE, REPEATS = Rules.parse("hit-and-blow"), Rules.parse("classic")
 
@@ -43,10 +42,9 @@ TRUE: dict[str, tuple[str, Rules, RawValues]] = {
 }
 
 
-def test_the_true_twins_are_accepted(bench: Bench) -> None:
+def test_the_true_twins_are_accepted(circuits: Circuits) -> None:
     for circuit, rules, values in TRUE.values():
-        assert Witness.of(circuit_of(bench, rules, circuit), values).accepted
-        assert Witness.of(circuit_of(bench, rules, circuit, Build.OPEN), values).accepted
+        circuit_of(circuits, rules, circuit).accepts(values)
 
 
 #: (true twin, changed signals): the program refuses the inputs, and the constraints refuse the public signal alone.
@@ -84,16 +82,17 @@ WRONG_PUBLIC: list[tuple[str, str, int]] = [
 
 
 @pytest.mark.parametrize(("twin", "signal", "change"), WRONG_PUBLIC)
-def test_a_wrong_public_signal_is_refused(bench: Bench, twin: str, signal: str, change: int) -> None:
+def test_a_wrong_public_signal_is_refused(circuits: Circuits, twin: str, signal: str, change: int) -> None:
     name, rules, values = TRUE[twin]
     true = values[signal]
     assert isinstance(true, int)
     wrong = (true + change) % MODULUS
+    circuit = circuit_of(circuits, rules, name)
     with pytest.raises(WitnessError):
-        Witness.of(circuit_of(bench, rules, name), {**values, signal: wrong})
-    for build in Build:
-        circuit = circuit_of(bench, rules, name, build)
-        honest = Witness.of(circuit, values)
+        circuit.witness({**values, signal: wrong})
+    circuit.rejects({**values, signal: wrong})
+    for system in (circuit.shipping, circuit.open):
+        honest = system.calculate(values)
         assert not honest.patched({f"main.{signal}": wrong}).accepted
         assert not honest.forged({f"main.{signal}": wrong}).accepted
 
@@ -121,26 +120,26 @@ GUARDED: list[tuple[str, Mapping[str, int], str]] = [
 
 @pytest.mark.parametrize(("twin", "changes", "guard"), GUARDED)
 def test_cir_5_and_cir_6_illegal_pegs_are_refused_by_their_guard(
-    bench: Bench, twin: str, changes: Mapping[str, int], guard: str
+    circuits: Circuits, twin: str, changes: Mapping[str, int], guard: str
 ) -> None:
     name, rules, values = TRUE[twin]
-    circuit = circuit_of(bench, rules, name, Build.OPEN)
-    honest = Witness.of(circuit, values)
+    circuit = circuit_of(circuits, rules, name)
+    honest = circuit.witness(values)
     keep = [signal for signal in free_inputs(circuit) if signal not in changes]
-    forged = honest.forged(changes, keep=keep)
-    refusing = {found.template for found in forged.guards}
-    assert guard in refusing, refusing
+    forged = circuit.forge(honest, changes, keep=keep)
     if name in {"open_game", "make_guess"}:
         # Nothing else stands in the way: without the guard, this would be a proof.
-        assert refusing == {guard}
+        circuit.rejects(forged, by=guard)
+    else:
+        assert guard in {found.template for found in circuit.rejects(forged).guards}
 
 
-def test_cir_2_the_digits_of_the_clue_are_the_committed_ones(bench: Bench) -> None:
+def test_cir_2_the_digits_of_the_clue_are_the_committed_ones(circuits: Circuits) -> None:
     """Another secret for the score than for the hash: there is one array, so the prover can only change both."""
     for twin in ("clue unique", "clue repeats"):
         name, rules, values = TRUE[twin]
-        circuit = circuit_of(bench, rules, name, Build.OPEN)
-        honest = Witness.of(circuit, values)
+        circuit = circuit_of(circuits, rules, name)
+        honest = circuit.witness(values)
         for copy in ("main.score.secret[0]", "main.pack.pegs[0]"):
             forged = honest.forged({copy: 2})
             assert not forged.accepted
@@ -150,12 +149,12 @@ def test_cir_2_the_digits_of_the_clue_are_the_committed_ones(bench: Bench) -> No
         assert changed["main.solution_hash"] != honest["main.solution_hash"]
 
 
-def test_a_game_does_not_go_on_after_its_solution(bench: Bench) -> None:
+def test_a_game_does_not_go_on_after_its_solution(circuits: Circuits) -> None:
     """All of a game with a turn after the solution is consistent, and only the rule about it refuses."""
     rules = Rules.parse("2x3u2")
-    circuit = circuit_of(bench, rules, "certify_game", Build.OPEN)
+    circuit = circuit_of(circuits, rules, "certify_game")
     secret, guess = (0, 1), (1, 2)
-    honest = Witness.of(circuit, certify_game_values(rules, secret, [guess, secret]))
+    honest = circuit.witness(certify_game_values(rules, secret, [guess, secret]))
     after = certify_game_values(rules, secret, [secret, guess])
     changes = {
         f"main.guess[{turn}][{place}]": peg
@@ -165,32 +164,32 @@ def test_a_game_does_not_go_on_after_its_solution(bench: Bench) -> None:
     changes |= {"main.played[0]": 1, "main.played[1]": 1}
     public = {f"main.{name}": after[name] for name in ("guess_history", "clue_history", "is_solved")}
     assert all(isinstance(value, int) for value in public.values())
-    keep = [signal for signal in circuit.inputs if signal not in public]
+    keep = [signal for signal in circuit.open.inputs if signal not in public]
     forged = honest.forged({**changes, **{name: int(str(value)) for name, value in public.items()}}, keep=keep)
     assert [found.signals for found in forged.guards] == [
         frozenset({"main.missed[0]", "main.inverse[0]", "main.played[1]"})
     ]
 
 
-def test_played_turns_leave_no_gap(bench: Bench) -> None:
+def test_played_turns_leave_no_gap(circuits: Circuits) -> None:
     rules = Rules.parse("2x3u3")
-    circuit = circuit_of(bench, rules, "certify_game", Build.OPEN)
-    honest = Witness.of(circuit, certify_game_values(rules, (0, 1), [(1, 2), (2, 1)]))
+    circuit = circuit_of(circuits, rules, "certify_game")
+    honest = circuit.witness(certify_game_values(rules, (0, 1), [(1, 2), (2, 1)]))
     assert (honest["main.played[1]"], honest["main.played[2]"]) == (1, 0)
     for changes in ({"main.played[1]": 0, "main.played[2]": 1}, {"main.played[1]": 2, "main.played[2]": MODULUS - 1}):
         assert not honest.forged(changes).accepted
 
 
 @pytest.mark.parametrize("twin", TRUE)
-def test_rep_8_every_public_signal_takes_part_in_a_constraint(bench: Bench, twin: str) -> None:
+def test_rep_8_every_public_signal_takes_part_in_a_constraint(circuits: Circuits, twin: str) -> None:
     name, rules, _ = TRUE[twin]
-    constraints = circuit_of(bench, rules, name).r1cs.constraints
+    constraints = circuit_of(circuits, rules, name).shipping.r1cs.constraints
     used = {wire for constraint in constraints for part in constraint for wire in part}
-    for label, wire in zip(circuit_of(bench, rules, name).public, range(1, 100), strict=False):
+    for label, wire in zip(circuit_of(circuits, rules, name).shipping.public, range(1, 100), strict=False):
         assert wire in used, label
 
 
-def test_cir_7_no_decomposition_is_as_long_as_the_field(bench: Bench) -> None:
+def test_cir_7_no_decomposition_is_as_long_as_the_field(circuits: Circuits) -> None:
     for circuit, rules, _ in TRUE.values():
-        text = "\n".join(bench.render(circuit_of(bench, rules, circuit).spec).files.values())
+        text = "\n".join(circuit_of(circuits, rules, circuit).rendered.files.values())
         assert "Num2Bits" not in text

@@ -9,7 +9,7 @@ import pytest
 from mastermind.game.circuits import specs
 from mastermind.rules import NAMED_RULES, Rules
 from mastermind.zk.circuit import CircuitSpec
-from tests.support.circuits import Bench, Build
+from mastermind.zk.testing.circuits import Circuits
 
 #: Two Poseidon hashes: of one input, and of three.
 PLAYER_ID, SOLUTION_HASH = 213, 261
@@ -69,17 +69,20 @@ def by_name(rules: Rules) -> dict[str, CircuitSpec]:
 
 @pytest.mark.parametrize("rules_name", NAMED_RULES)
 @pytest.mark.parametrize("circuit", PINNED)
-def test_cir_10_the_pinned_number_of_constraints(bench: Bench, circuit: str, rules_name: str) -> None:
+def test_cir_10_the_pinned_number_of_constraints(circuits: Circuits, circuit: str, rules_name: str) -> None:
     rules = NAMED_RULES[rules_name]
-    built = bench.circuit(by_name(rules)[circuit])
-    assert len(built.r1cs.constraints) == PINNED[circuit][rules_name] == formula(circuit, rules)
+    assert (
+        circuits.load(by_name(rules)[circuit]).constraint_count
+        == PINNED[circuit][rules_name]
+        == formula(circuit, rules)
+    )
 
 
 @pytest.mark.parametrize("spelling", ["2x2r3", "3x3u2", "2x3r2", "7x9u2", "5x17r2"])
 @pytest.mark.parametrize("circuit", ["open_game", "give_clue", "certify_game"])
-def test_the_formula_holds_for_other_rules(bench: Bench, circuit: str, spelling: str) -> None:
+def test_the_formula_holds_for_other_rules(circuits: Circuits, circuit: str, spelling: str) -> None:
     rules = Rules.parse(spelling)
-    assert len(bench.circuit(by_name(rules)[circuit]).r1cs.constraints) == formula(circuit, rules)
+    assert circuits.load(by_name(rules)[circuit]).constraint_count == formula(circuit, rules)
 
 
 @pytest.mark.parametrize("circuit", DOMAINS)
@@ -91,14 +94,14 @@ def test_every_combination_fits_its_domain(circuit: str) -> None:
     assert formula("certify_game", hit_and_blow) + 7 + 1 <= 1024
 
 
-def test_cir_10_compiling_twice_gives_the_same_constraints(bench: Bench, tmp_path: object) -> None:
+def test_cir_10_compiling_twice_gives_the_same_constraints(circuits: Circuits, tmp_path: object) -> None:
     import tempfile
     from pathlib import Path
 
     from mastermind.zk.compile import compile_circuit
 
     spec = by_name(Rules.parse("2x3r2"))["give_clue"]
-    shipped = bench.circuit(spec, Build.SHIPPING)
+    shipped = circuits.load(spec).shipping
     with tempfile.TemporaryDirectory(prefix="another folder ") as folder:
-        again = compile_circuit(spec, bench.render(spec), bench.toolchain, Path(folder))
+        again = compile_circuit(spec, circuits.render(spec), circuits.toolchain, Path(folder))
         assert again.r1cs.read_bytes() == shipped.compiled.r1cs.read_bytes()

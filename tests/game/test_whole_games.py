@@ -29,11 +29,11 @@ from mastermind.zk import binfile
 from mastermind.zk.artifacts import ArtifactStore, KeySet
 from mastermind.zk.circuit import CircuitSpec
 from mastermind.zk.r1cs import R1cs
+from mastermind.zk.testing.circuits import Build, Circuits
 from mastermind.zk.tools import Toolchain
 from mastermind.zk.verify import NativeVerifier
 from mastermind.zk.witness import WitnessCalculator
 from tests.game.games import Played
-from tests.support.circuits import Bench, Build
 
 NATIVE = NativeVerifier()
 
@@ -133,8 +133,9 @@ def proving(
             for one in built
         ]
         return Proving(rules, {circuit.spec.name: circuit for circuit in circuits}, games=2)
-    bench = Bench(toolchain, store.home / "test_circuits")
-    compiled = bench.circuits([(spec, Build.SHIPPING) for spec in specs(rules)])
+    under_test = Circuits(toolchain, store.home)
+    under_test.compile(specs(rules), [Build.SHIPPING])
+    compiled = [under_test.load(spec).shipping for spec in specs(rules)]
     return Proving(rules, {one.spec.name: Circuit(one.spec, one.calculator, one.r1cs) for one in compiled}, games=8)
 
 

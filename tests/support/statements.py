@@ -23,6 +23,15 @@ MESSAGE = 0xA1B2C3D4E5F60718293A4B5C6D7E8F90A1B2C3D4E5F60718293A4B5C6D7E8F
 
 RawValues = dict[str, int | list[int]]
 
+#: The public inputs that a circuit binds to the others: all else is recomputed when something is forged.
+BOUND = {
+    "authorise": ("player_id",),
+    "open_game": ("solution_hash", "master_id"),
+    "make_guess": ("breaker_id", "guess"),
+    "give_clue": ("solution_hash", "guess", "clue"),
+    "certify_game": ("solution_hash", "master_id", "turn_count", "guess_history", "clue_history", "is_solved"),
+}
+
 
 def packed(rules: Rules, pegs: Sequence[int]) -> int:
     """Pack any field elements as pegs."""

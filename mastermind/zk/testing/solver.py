@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from copy import copy
 from heapq import heappop, heappush
 
 from mastermind.field import MODULUS
 from mastermind.zk.r1cs import Linear, R1cs
 
 #: Equations with more unknowns than this wait until they have fewer.
-_ELIMINATION_UNKNOWNS = 10
+ELIMINATION_UNKNOWNS = 10
 
 Row = tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]
 
@@ -25,7 +26,7 @@ class Solver:
 
     def __init__(self, r1cs: R1cs) -> None:
         self.r1cs = r1cs
-        self.rows: list[Row] = [(tuple(a.items()), tuple(b.items()), tuple(c.items())) for a, b, c in r1cs.constraints]
+        self.rows: list[Row] = [(_terms(a), _terms(b), _terms(c)) for a, b, c in r1cs.constraints]
         #: For each wire: (row, part) of each occurrence.
         self.occurrences: list[list[tuple[int, int]]] = [[] for _ in range(r1cs.wire_count)]
         for index, row in enumerate(self.rows):
@@ -51,20 +52,78 @@ class Solver:
             known: value by wire; not changed.
             preferred: a value for every wire, taken where the constraints leave a choice.
             order: wires that are chosen first when there is a choice; then all others by number.
-            without: constraints that are not used.
+            without: constraints that are not used; where there is a choice, their wires come last, as these are what
+                is free to satisfy the others.
         """
-        return _Completion(self, known, preferred, order, without).run()
+        if without:
+            freed = {wire for row in without for part in self.rows[row] for wire, _ in part}
+            order = [wire for wire in (*order, *range(self.r1cs.wire_count)) if wire not in freed]
+        completion = _Completion(self, without)
+        completion.take(known)
+        return completion.run(preferred, order)
 
-    def determined(self, known: Mapping[int, int]) -> dict[int, int]:
-        """All that follows from the values `known` without any choice, and these values themselves."""
-        completion = _Completion(self, known, (), (), ())
-        completion.deduce()
-        return {wire: value for wire, value in enumerate(completion.values) if value is not None}
+    def start(self, known: Mapping[int, int]) -> Start:
+        """Deduce what follows from the values `known`, once for many completions."""
+        return Start(self, known)
 
     def trace(self, known: Mapping[int, int], preferred: Sequence[int], order: Sequence[int] = ()) -> Trace:
         """Remember which constraint gave which wire its value when `complete` went from `known` to a whole witness."""
-        completion = _Completion(self, known, preferred, order, ())
-        return Trace(self, completion.run(), completion.solved_by)
+        completion = _Completion(self, ())
+        completion.take(known)
+        return Trace(self, completion.run(preferred, order), completion.solved_by)
+
+    def leaves(self, fixed: Collection[int]) -> list[tuple[int, int]]:
+        """The (wire, row) that can be computed last, in the order of computing, whatever the other wires are.
+
+        Each wire is in its own row and otherwise only in rows that come later, and its row gives it exactly one value.
+        Wires that are `fixed` are never computed.
+        """
+        rows_of = [{row for row, _ in occurrences} for occurrences in self.occurrences]
+        waiting = [wire for wire, rows in enumerate(rows_of) if len(rows) == 1]
+        found = []
+        while waiting:
+            wire = waiting.pop()
+            if wire in fixed or len(rows_of[wire]) != 1:
+                continue
+            (row,) = rows_of[wire]
+            if not self._computes(row, wire):
+                continue
+            found.append((wire, row))
+            for other in {other for part in self.rows[row] for other, _ in part}:
+                rows_of[other].discard(row)
+                if len(rows_of[other]) == 1:
+                    waiting.append(other)
+        return found[::-1]
+
+    def _computes(self, row: int, wire: int) -> bool:
+        """Whether a row gives a wire one value, whatever its other wires are."""
+        a, b, c = map(dict, self.rows[row])
+        if wire in c and wire not in a and wire not in b:
+            return True
+        if b.keys() <= {0}:
+            a, b = b, a
+        # With a constant factor, the row is a linear equation.
+        return a.keys() <= {0} and bool((a.get(0, 0) * b.get(wire, 0) - c.get(wire, 0)) % MODULUS)
+
+    def solution(self, row: int, unknown: int, values: Sequence[int]) -> int | None:
+        """The value of a wire that satisfies a row, if there is exactly one and the row is linear in it."""
+        sums = []
+        coefficients = []
+        for part in self.rows[row]:
+            total = 0
+            own = 0
+            for wire, coefficient in part:
+                if wire == unknown:
+                    own = coefficient
+                else:
+                    total += coefficient * values[wire]
+            sums.append(total % MODULUS)
+            coefficients.append(own)
+        (a, b, c), (own_a, own_b, own_c) = sums, coefficients
+        slope = (own_a * b + own_b * a - own_c) % MODULUS
+        if slope == 0 or (own_a and own_b):
+            return None
+        return (c - a * b) * pow(slope, -1, MODULUS) % MODULUS
 
     def touched(self, wires: Iterable[int]) -> set[int]:
         """The constraints that contain one of these wires."""
@@ -74,7 +133,7 @@ class Solver:
         """The constraints that a witness violates, in order; only among `rows` if given."""
         return [row for row in (range(len(self.rows)) if rows is None else sorted(rows)) if self.violates(witness, row)]
 
-    def violates(self, witness: Sequence[int], row: int) -> bool:
+    def violates(self, witness: Sequence[int] | Mapping[int, int], row: int) -> bool:
         """Whether a witness violates one constraint."""
         a, b, c = self.rows[row]
         left = sum([coefficient * witness[wire] for wire, coefficient in a]) if a else 0
@@ -134,44 +193,42 @@ class Trace:
             wire, row = self._solved_by[heappop(waiting)]
             if wire in changes or row in without:
                 continue
-            solution = self._solution(row, wire, values)
+            solution = self._solver.solution(row, wire, values)
             if solution is not None:
                 change(wire, solution)
         return values, changed
 
-    def _solution(self, row: int, unknown: int, values: Sequence[int]) -> int | None:
-        """The value of a wire that satisfies a row, if there is exactly one and the row is linear in it."""
-        sums = []
-        coefficients = []
-        for part in self._solver.rows[row]:
-            total = 0
-            own = 0
-            for wire, coefficient in part:
-                if wire == unknown:
-                    own = coefficient
-                else:
-                    total += coefficient * values[wire]
-            sums.append(total % MODULUS)
-            coefficients.append(own)
-        (a, b, c), (own_a, own_b, own_c) = sums, coefficients
-        slope = (own_a * b + own_b * a - own_c) % MODULUS
-        if slope == 0 or (own_a and own_b):
-            return None
-        return (c - a * b) * pow(slope, -1, MODULUS) % MODULUS
+
+class Start:
+    """Some values, and what follows from them without any choice."""
+
+    def __init__(self, solver: Solver, known: Mapping[int, int]) -> None:
+        self._completion = _Completion(solver, ())
+        self._completion.take(known)
+        # Elimination waits: most of what it would find follows more easily once the changes are known.
+        self._completion.settle()
+        self._completion.close()
+
+    def complete(self, changes: Mapping[int, int], preferred: Sequence[int], order: Sequence[int] = ()) -> list[int]:
+        """Return a whole witness that has these values too, as `Solver.complete` does.
+
+        A determined wire that is changed has no other solution: it takes its new value, and what else is determined
+        keeps its own.
+        """
+        determined = self._completion.values
+        if changes and all(determined[wire] not in (None, value) for wire, value in changes.items()):
+            # Nothing that is open depends on them: it depends on what is determined already.
+            return [changes.get(wire, value) for wire, value in enumerate(preferred)]
+        completion = self._completion.copy()
+        completion.take(changes)
+        for wire, value in changes.items():
+            completion.values[wire] = value % MODULUS
+        return completion.run(preferred, order)
 
 
 class _Completion:
-    def __init__(
-        self,
-        solver: Solver,
-        known: Mapping[int, int],
-        preferred: Sequence[int],
-        order: Sequence[int],
-        without: Collection[int],
-    ) -> None:
+    def __init__(self, solver: Solver, without: Collection[int]) -> None:
         self.solver = solver
-        self.preferred = preferred
-        self.order = order
         self.values: list[int | None] = [None] * solver.r1cs.wire_count
         #: Unknown wires left in each part of each row.
         self.left = [list(sizes) for sizes in solver._sizes]
@@ -182,7 +239,7 @@ class _Completion:
             self.done[row] = True
         #: Rows that may still have unknown wires.
         self.open = [row for row in range(len(solver.rows)) if not self.done[row]]
-        self.system = _LinearSystem()
+        self.system = LinearSystem()
         #: (wire, row) in the order in which single rows gave wires their values.
         self.solved_by: list[tuple[int, int]] = []
         #: Rows with one unknown wire, in a factor.
@@ -193,6 +250,20 @@ class _Completion:
             if not self.done[row] and not (self.left[0][row] and self.left[1][row])
         ]
         self.learn(0, 1)
+
+    def copy(self) -> _Completion:
+        """One that goes on from here by itself."""
+        twin = copy(self)
+        twin.values = list(self.values)
+        twin.left = [list(counts) for counts in self.left]
+        twin.dead, twin.done, twin.open = list(self.dead), list(self.done), list(self.open)
+        twin.system = self.system.copy()
+        twin.solved_by = list(self.solved_by)
+        twin.checks, twin.queue = deque(self.checks), list(self.queue)
+        return twin
+
+    def take(self, known: Mapping[int, int]) -> None:
+        """Give wires the values from which all else has to follow."""
         for wire, value in known.items():
             self.learn(wire, value)
 
@@ -202,15 +273,21 @@ class _Completion:
         while self.take_solved() or self.eliminate():
             self.settle()
 
-    def run(self) -> list[int]:
-        choices = iter([*self.order, *range(len(self.values))])
+    def run(self, preferred: Sequence[int], order: Sequence[int]) -> list[int]:
+        """Go to the end, choosing where there is a choice."""
+        choices = iter([*order, *range(len(self.values))])
         while True:
             self.deduce()
             wire = next((wire for wire in choices if self.values[wire] is None), None)
             if wire is None:
                 break
-            self.learn(wire, self.choice(wire))
+            self.learn(wire, self.choice(wire, preferred))
         return [value if value is not None else 0 for value in self.values]
+
+    def close(self) -> None:
+        """Forget the rows that have no unknown wires left."""
+        left_a, left_b, left_c = self.left
+        self.open = [row for row in self.open if not self.done[row] and (left_a[row] or left_b[row] or left_c[row])]
 
     def learn(self, wire: int, value: int) -> None:
         if self.values[wire] is not None:
@@ -300,7 +377,7 @@ class _Completion:
                     constant += scale * coefficient * value
         return {wire: coefficient for wire, coefficient in unknown.items() if coefficient}, constant % MODULUS
 
-    def choice(self, wire: int) -> int:
+    def choice(self, wire: int, preferred: Sequence[int]) -> int:
         """The preferred value of a wire, unless a row (x - r)(x - s) = 0 in it alone asks for r or s."""
         rows = self.solver.rows
         for row, part in self.solver.occurrences[wire]:
@@ -309,9 +386,9 @@ class _Completion:
                 own = [dict(rows[row][each]).get(wire, 0) for each in range(2)]
                 if all(own):
                     roots = [-self.known_sum(row, each) * pow(own[each], -1, MODULUS) % MODULUS for each in range(2)]
-                    if self.preferred[wire] not in roots:
+                    if preferred[wire] not in roots:
                         return roots[0]
-        return self.preferred[wire]
+        return preferred[wire]
 
     def eliminate(self) -> bool:
         """Move linear rows with few unknown wires to the linear system; say whether that gave a wire a value."""
@@ -322,10 +399,10 @@ class _Completion:
             if self.done[row] or not (a or b or c):
                 continue
             still_open.append(row)
-            if (a and b and not self.dead[row]) or c > _ELIMINATION_UNKNOWNS:
+            if (a and b and not self.dead[row]) or c > ELIMINATION_UNKNOWNS:
                 continue
             equation = self.equation(row)
-            if equation is None or len(equation[0]) > _ELIMINATION_UNKNOWNS:
+            if equation is None or len(equation[0]) > ELIMINATION_UNKNOWNS:
                 continue
             self.done[row] = True
             self.system.add(*equation)
@@ -343,7 +420,7 @@ class _Completion:
         return found
 
 
-class _LinearSystem:
+class LinearSystem:
     """Linear equations, sum of coefficient * wire + constant = 0, kept in reduced form.
 
     An equation that contradicts the others is dropped: the constraint system will see it violated.
@@ -356,6 +433,14 @@ class _LinearSystem:
         self.uses: dict[int, set[int]] = {}
         #: Wires that have one value, not yet taken.
         self.solved: dict[int, int] = {}
+
+    def copy(self) -> LinearSystem:
+        """One that goes on from here by itself."""
+        twin = LinearSystem()
+        twin.rows = dict(self.rows)
+        twin.uses = {wire: set(pivots) for wire, pivots in self.uses.items()}
+        twin.solved = dict(self.solved)
+        return twin
 
     def add(self, unknown: Linear, constant: int) -> None:
         for wire in list(unknown):
@@ -408,6 +493,10 @@ class _LinearSystem:
         self.rows[pivot] = row, constant % MODULUS
         for used in row:
             self.uses.setdefault(used, set()).add(pivot)
+
+
+def _terms(part: Linear) -> tuple[tuple[int, int], ...]:
+    return tuple((wire, coefficient) for wire, coefficient in part.items() if coefficient)
 
 
 def _without(combination: Linear, wire: int) -> Linear:
