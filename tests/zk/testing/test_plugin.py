@@ -52,7 +52,7 @@ def test_circuits_are_compiled_once(
         raise AssertionError("it is compiled already")
 
     monkeypatch.setattr("mastermind.zk.testing.circuits.compile_circuit", forbidden)
-    monkeypatch.setattr("mastermind.zk.discover.compile_source", forbidden)
+    monkeypatch.setattr("mastermind.zk.compile.compile_source", forbidden)
     project.runpytest_inprocess("-k", "right").assert_outcomes(passed=1, deselected=1)
 
 
