@@ -17,7 +17,7 @@ ROWS = re.findall(r"^\| ([A-Z]{3}-\d+) \| (.+) \|$", (TESTS / "known_faults.md")
 
 
 @cache
-def tests_in(file: str) -> set[str]:
+def names_in(file: str) -> set[str]:
     tree = ast.parse((TESTS / file).read_text("utf-8"))
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")}
 
@@ -27,7 +27,7 @@ def test_what_a_row_names_is_there(name: str, answer: str) -> None:
     named = re.findall(r"`([\w/]+\.py)::(\w+)`", answer)
     assert named or answer.startswith("Does not apply: "), f"{name} names no test and gives no reason"
     for file, test in named:
-        assert test in tests_in(file), f"{name} names {file}::{test}, which is not there"
+        assert test in names_in(file), f"{name} names {file}::{test}, which is not there"
 
 
 def test_each_case_has_one_row() -> None:
