@@ -52,6 +52,7 @@ fuzz: $(DEV_STAMP) ## fuzz every parser, guided by coverage (FUZZ_SECONDS=60 for
 
 bench: $(DEV_STAMP) ## measure proving, verifying and building; table on stdout, JSON in build/bench.json
 	$(BIN)/python scripts/bench.py
+	$(BIN)/python scripts/bench_referee.py
 
 clean: ## remove what has been built (keeps .venv)
 	rm -rf build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

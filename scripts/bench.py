@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import groth16py
+import strengths
 
 from mastermind.cli.output import ProgressLine, default_home
 from mastermind.game.certificate import Certificate
@@ -239,14 +240,25 @@ def main() -> None:
     progress("a whole game")
     game = bench_game(Table(RULES, key_set, NativeProver()))
     floor = bench_floor(key_set["give_clue"])
+    progress("computer players")
+    players = strengths.measure(home)
     progress("memory")
     memory = bench_memory(home)
     progress("building")
     build = bench_build(home)
     machine = {"processor": platform.processor() or platform.machine(), "cores": os.cpu_count()}
-    report = {"machine": machine, "circuits": circuits, "game": game, "floor": floor, "memory": memory, "build": build}
+    report = {
+        "machine": machine,
+        "circuits": circuits,
+        "game": game,
+        "floor": floor,
+        "players": players,
+        "memory": memory,
+        "build": build,
+    }
     (home / "bench.json").write_text(json.dumps(report, indent=1), "utf-8")
     show(report)
+    strengths.show(players)
     print(f"\nwritten to {home / 'bench.json'}")
 
 
