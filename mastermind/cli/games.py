@@ -228,6 +228,7 @@ def verify(game_file: Path, verifier_name: str, as_json: bool, store: ArtifactSt
             f"accepted: {len(transcript.steps)} steps, each proved; checked by {', '.join(names)} "
             f"({table.keys.status} keys)"
         )
+        _show_parties(state, table.keys)
         click.echo(show_status(state))
 
 
@@ -289,6 +290,7 @@ def verify_certificate(certificate_file: Path, verifier_name: str, as_json: bool
         print_json({"accepted": True, "verifiers": names, **_state_json(state, keys)})
         return
     click.echo("accepted: two proofs show this game")
+    _show_parties(state, keys)
     _show_board(state, keys)
 
 
@@ -429,6 +431,13 @@ def _show_board(state: GameState, keys: VerifyingKeys) -> None:
     for line in show_board(state):
         click.echo(line)
     click.echo(show_status(state))
+
+
+def _show_parties(state: GameState, keys: VerifyingKeys) -> None:
+    """Whose game it is and what it is proved with: for whoever has to compare that with something."""
+    for name, value in (("key set", keys.id), ("master", state.master_id), ("breaker", state.breaker_id)):
+        if value is not None:
+            click.echo(f"{name:<8} {value}")
 
 
 def _state_json(state: GameState, keys: VerifyingKeys) -> dict[str, Any]:

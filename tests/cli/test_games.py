@@ -197,6 +197,8 @@ def test_two_people_play_a_whole_game(evening: Evening) -> None:
     for name in ("verify", "verify-certificate"):
         assert answers[name]["accepted"] is True
         assert {key: answers[name][key] for key in shown} == shown
+        for value in (shown["master_id"], shown["breaker_id"], shown["key_set_id"]):
+            assert value in text[name]
     assert answers["verify-reveal"] == {"accepted": True, "keys": "development", "secret": [1, 0, 4, 7]}
 
 
