@@ -12,7 +12,7 @@ STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test mutants check fuzz bench clean
+.PHONY: help setup build demo test mutants check fuzz api bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ check: $(DEV_STAMP) ## formatting, lints and types; changes no file
 
 fuzz: $(DEV_STAMP) ## fuzz every parser, guided by coverage (FUZZ_SECONDS=60 for each)
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m pytest --numprocesses 2 tests/fuzz
+
+api: $(DEV_STAMP) ## write the API reference, from the docstrings, to build/api
+	$(BIN)/python -m pdoc --output-directory build/api mastermind
 
 bench: $(DEV_STAMP) ## measure proving, verifying and building; table on stdout, JSON in build/bench.json
 	$(BIN)/python scripts/bench.py

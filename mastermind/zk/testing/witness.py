@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mastermind.errors import InvalidSignalsError
 from mastermind.field import MODULUS
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mastermind.zk.testing.circuits import System
 
 #: One input: an integer, a list of them for an array, or a list of lists and so on.
-Value: TypeAlias = "int | Sequence[Value]"
+Value: TypeAlias = int | Sequence[Any]
 #: Inputs by signal name, as the witness program takes them: nothing has checked them.
 Values = Mapping[str, Value]
 
