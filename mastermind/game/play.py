@@ -84,15 +84,23 @@ class Table:
             RejectedEvidenceError: the transcript does not hold.
             RefusedStepError: it is not this player's game or turn, or the game is over.
         """
+        return transcript.with_step(self.guess_step(self._checked(transcript, "make_guess"), breaker, guess))
+
+    def guess_step(self, state: GameState, breaker: PlayerKey, guess: Sequence[int]) -> ProvedStep:
+        """The step of a guess in a game whose state is known to hold, whatever shows it.
+
+        Raises:
+            InvalidCodeError: the guess is not a legal code.
+            RefusedStepError: it is not this player's game or turn.
+        """
         guess = self.rules.require_code(guess, "guess")
-        state = self._checked(transcript, "make_guess")
         if breaker.id != state.breaker_id:
             raise RefusedStepError("this player is not the breaker of the game", refusal=Refusal.WRONG_PLAYER)
         assert state.game_id is not None
         inputs = make_guess_inputs(
             self.rules, game_id=state.game_id, guesses=[*state.guesses, guess], clues=state.clues, key=breaker.key
         )
-        return self._next(transcript, state, "make_guess", inputs)
+        return self._prove(state, "make_guess", inputs)
 
     def give_clue(
         self, transcript: Transcript, master: PlayerKey, kept: GameSecret, keep: Callable[[GameSecret], None]
@@ -216,10 +224,15 @@ class Table:
         inputs: Mapping[str, object],
         nonce: int | None = None,
     ) -> Transcript:
+        return transcript.with_step(self._prove(state, kind, inputs, nonce))
+
+    def _prove(
+        self, state: GameState, kind: StepKind, inputs: Mapping[str, object], nonce: int | None = None
+    ) -> ProvedStep:
         proved = self.prover.prove(self.key_set[CIRCUITS[kind]], inputs)
         step = Step(kind, proved.public_signals, nonce)
         apply(state, step)  # What we add is held to the same rules as what others add.
-        return transcript.with_step(ProvedStep(step, proved.proof))
+        return ProvedStep(step, proved.proof)
 
 
 def _require_owner(state: GameState, master: PlayerKey, kept: GameSecret) -> None:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from mastermind.errors import (
     InvalidInputError,
     MalformedEvidenceError,
     RefereeError,
+    RefusedStepError,
     RejectedEvidenceError,
     UnknownGameError,
     WrongKeySetError,
@@ -37,12 +38,14 @@ from mastermind.errors import (
 from mastermind.game.certificate import Certificate
 from mastermind.game.play import Table
 from mastermind.game.secret_files import AskPassphrase, GameSecret, PlayerKey, no_passphrase
-from mastermind.game.steps import GameState
+from mastermind.game.steps import GameState, apply
 from mastermind.game.transcript import (
+    ProvedStep,
     Transcript,
     read_bounded,
     read_element,
     read_fields,
+    require_proofs,
     write_json,
 )
 from mastermind.referee.client import GameView, RefereeClient, RefereeInfo, make_consent
@@ -209,10 +212,7 @@ class Player:
 
     def claim(self) -> GameView:
         """Claim the pot, or take back the stake of a game that nobody has accepted. Raises RefereeError."""
-        view = self.client.game(self.seat.game)
-        if view.contract.accepted:
-            self._catch_up()
-        return self._claim(view)
+        return self._claim(self.client.game(self.seat.game))
 
     def _arrive(self) -> GameView:
         """The game at the referee, opened or accepted if that has not happened yet."""
@@ -247,12 +247,20 @@ class Player:
         contract = view.contract
         if not contract.accepted:
             return None
+        if contract.finalized(view.slot) or contract.game.over:
+            # Whatever the referee shows of the game, it is no reason to leave the pot there.
+            with suppress(RejectedEvidenceError):
+                transcript, _ = self._catch_up()
+                if contract.game.over:
+                    self._certificate(transcript, view)
+            return self._claim(view) if view.may_claim == self.seat.role else None
+        shown = self._shown_only()
+        if shown is not None:
+            if shown.next_step != "make_guess" or self.seat.role != "breaker":
+                return None
+            return self.client.send(self.seat.game, MakeGuess(self.table.guess_step(shown, self.key, guess(shown))))
         transcript, known = self._catch_up()
         state = transcript.state()
-        if contract.finalized(view.slot) or contract.game.over:
-            if contract.game.over:
-                self._certificate(transcript, view)
-            return self._claim(view) if view.may_claim == self.seat.role else None
         if known < len(transcript.steps):
             too_late = view.slot > contract.last_played_slot + PER_TURN_SLOTS
             behind = too_late or known + 1 < len(transcript.steps)
@@ -305,18 +313,65 @@ class Player:
         """The referee's steps where a certificate stands for the first ones: those are ours.
 
         Raises:
-            RejectedEvidenceError: the certificate is of other steps than ours.
+            RejectedEvidenceError: the certificate is of other steps than ours, or of more.
+        """
+        state, later = self._certified()
+        until = replace(ours, steps=ours.steps[: state.turn_count + 1])
+        if until.state() != state:
+            raise RejectedEvidenceError("the referee shows other steps than were played", reason="other steps")
+        return replace(until, steps=(*until.steps, *later))
+
+    def _shown_only(self) -> GameState | None:
+        """The game as a certificate shows it when that has a clue which has never come as a step; else None.
+
+        A master may answer by a certificate alone. It proves the clue as well as a step would, so the game goes on
+        from there; only the transcript does not.
+
+        Raises:
+            RejectedEvidenceError: it is not our game that is shown, or something later is not proved.
+        """
+        try:
+            self.client.transcript(self.seat.game)
+        except WrongStateError:
+            pass
+        else:
+            return None
+        state, later = self._certified()
+        ours = self._transcript().state()
+        if ours.turn_count >= state.turn_count:
+            return None
+        same = replace(state, turn_count=ours.turn_count, guesses=ours.guesses, clues=ours.clues) == ours
+        if (
+            not same
+            or state.guesses[: len(ours.guesses)] != ours.guesses
+            or state.clues[: len(ours.clues)] != ours.clues
+        ):
+            raise RejectedEvidenceError("the referee shows other steps than were played", reason="other steps")
+        keys = self.table.keys
+        require_proofs(
+            self.table.verifier, [(f"a later {step.step.kind}", keys.statement(step), None) for step in later]
+        )
+        for step in later:
+            try:
+                state = apply(state, step.step)
+            except RefusedStepError as error:
+                raise RejectedEvidenceError(
+                    f"the referee shows a step that is refused: {error}", reason="other steps"
+                ) from error
+        return state
+
+    def _certified(self) -> tuple[GameState, list[ProvedStep]]:
+        """What the newest certificate at the referee shows, and the steps that the referee has after it.
+
+        Raises:
+            RejectedEvidenceError: the certificate shows nothing.
         """
         requests = [event.request for event in self.client.log(self.seat.game).events]
         newest = max(index for index, request in enumerate(requests) if isinstance(request, SubmitGameProof))
         shown = requests[newest]
         assert isinstance(shown, SubmitGameProof)
         state = shown.certificate.verify(self.table.keys, self.table.verifier)
-        until = replace(ours, steps=ours.steps[: state.turn_count + 1])
-        if until.state() != state:
-            raise RejectedEvidenceError("the referee shows other steps than were played", reason="other steps")
-        later = [request.step for request in requests[newest + 1 :] if isinstance(request, (MakeGuess, GiveClue))]
-        return replace(until, steps=(*until.steps, *later))
+        return state, [request.step for request in requests[newest + 1 :] if isinstance(request, (MakeGuess, GiveClue))]
 
     def _certificate(self, transcript: Transcript, view: GameView) -> Certificate | None:
         """The certificate in the folder, a new one if we can make one, that shows more turns than `view`."""
@@ -386,12 +441,17 @@ def catch_up(path: Path, theirs: Transcript, table: Table) -> tuple[Transcript, 
     """
     ours = Transcript.read(path)
     common = min(len(ours.steps), len(theirs.steps))
-    if replace(theirs, steps=theirs.steps[:common]) != replace(ours, steps=ours.steps[:common]):
+    # A proof can be made into another one of the same step by anybody who has seen it: ours stay.
+    if replace(theirs, steps=()) != replace(ours, steps=()) or any(
+        one.step != other.step for one, other in zip(ours.steps[:common], theirs.steps, strict=False)
+    ):
         raise RejectedEvidenceError("the referee shows other steps than were played", reason="other steps")
     if len(theirs.steps) > len(ours.steps):
-        theirs.verify(table.keys, table.verifier, since=len(ours.steps))
-        theirs.append_to(path)
-    return max(ours, theirs, key=lambda transcript: len(transcript.steps)), len(theirs.steps)
+        known = len(ours.steps)
+        ours = replace(ours, steps=(*ours.steps, *theirs.steps[known:]))
+        ours.verify(table.keys, table.verifier, since=known)
+        ours.append_to(path)
+    return ours, len(theirs.steps)
 
 
 @contextmanager

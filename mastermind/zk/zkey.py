@@ -54,6 +54,7 @@ class ZkeyHeader:
     beta: G2Point
     gamma: G2Point
     delta: G2Point
+    ic: tuple[G1Point, ...]
     contributions: tuple[Contribution, ...]
 
     @classmethod
@@ -82,6 +83,7 @@ class ZkeyHeader:
             beta=_g2(data, 84 + 128),
             gamma=_g2(data, 84 + 256),
             delta=_g2(data, 84 + 448),
+            ic=_points(file, public_count + 1),
             contributions=_contributions(file),
         )
         require_contribution(header.gamma, header.delta)
@@ -96,13 +98,13 @@ class ZkeyHeader:
         return header
 
     def matches(self, key: VerifyingKey) -> bool:
-        """Whether `key` is the verifying key of this proving key (as far as the header tells)."""
-        return (self.alpha, self.beta, self.gamma, self.delta, self.public_count) == (
+        """Whether `key` is the verifying key of this proving key."""
+        return (self.alpha, self.beta, self.gamma, self.delta, self.ic) == (
             key.alpha,
             key.beta,
             key.gamma,
             key.delta,
-            key.public_count,
+            key.ic,
         )
 
 
@@ -113,6 +115,14 @@ def read_contributions(path: Path) -> tuple[Contribution, ...]:
         InvalidArtifactError: not a zkey, or the list is damaged.
     """
     return _contributions(SectionedFile.open(path, b"zkey"))
+
+
+def _points(file: SectionedFile, count: int) -> tuple[G1Point, ...]:
+    """The points of the public signals."""
+    data = file.read(3, limit_bytes=64 * count)
+    if len(data) != 64 * count:
+        raise InvalidArtifactError(f"{file.path.name} does not have {count} points of public signals", path=file.path)
+    return tuple(_g1(data, at) for at in range(0, len(data), 64))
 
 
 def _contributions(file: SectionedFile) -> tuple[Contribution, ...]:

@@ -10,17 +10,22 @@ from pathlib import Path
 
 import httpx
 import pytest
+from py_ecc import optimized_bn128 as bn128
 
 from mastermind.errors import RejectedEvidenceError, WrongStateError
+from mastermind.field import MODULUS, random_field_element
 from mastermind.game.steps import GameState
 from mastermind.game.transcript import Transcript, write_json
 from mastermind.referee.client import GameView, RefereeClient
 from mastermind.referee.contract import PER_TURN_SLOTS, Role
 from mastermind.referee.referee import Referee
-from mastermind.referee.requests import SubmitGameProof
+from mastermind.referee.requests import MakeGuess, SubmitGameProof
 from mastermind.referee.seats import Player, Seat
 from mastermind.referee.service import create_app
 from mastermind.rules import Code
+from mastermind.zk.curve import G1Point, G2Point
+from mastermind.zk.evidence import Proof
+from mastermind.zk.pairing import to_py_ecc_g1, to_py_ecc_g2
 from tests.referee.serving import serving
 from tests.referee.world import REWARD, SECRET, WELCOME, WRONG, FakeClock, PlayedGame, World, send
 
@@ -153,3 +158,54 @@ def test_steps_of_another_history_are_refused(sit_down: SitDown, referee: Refere
     for player in (forked, short):
         with pytest.raises(RejectedEvidenceError):
             player._catch_up()
+
+
+def test_a_clue_that_comes_as_a_certificate_only_is_a_clue(sit_down: SitDown, referee: Referee, world: World) -> None:
+    """The breaker guesses on from it, and wins; the clue has never come as a step."""
+    game = world.play([WRONG])
+    send(referee, game, *game.requests[:3], SubmitGameProof(game.certificate()))
+    breaker = sit_down(game, "breaker", "breaker", 3)
+    master = sit_down(game, "master", "master", 4)
+    for ended in played_out(breaker, master):
+        assert (ended.contract.game.winner, ended.contract.closed) == ("breaker", True)
+    assert breaker.client.credits(breaker.key.id) == WELCOME + REWARD
+
+
+@pytest.mark.parametrize("winner", ["breaker", "master"])
+def test_the_pot_is_claimed_whatever_the_referee_shows(
+    sit_down: SitDown, referee: Referee, clock: FakeClock, unsolved_game: PlayedGame, winner: Role
+) -> None:
+    """Silence is decided by the books; the folder may hold another game's steps."""
+    send(referee, unsolved_game, *unsolved_game.requests[: 3 if winner == "breaker" else 4])
+    other = unsolved_game.world.table.make_guess(cut(unsolved_game, 2), unsolved_game.breaker, SECRET)
+    player = sit_down(replace(unsolved_game, transcript=other), winner, "seat", 3)
+    clock.slot += 10_000
+    assert played_out(player)[0].contract.closed
+    assert player.client.credits(player.key.id) == WELCOME + REWARD
+
+
+def test_rep_1_a_proof_made_over_by_somebody_else_shows_the_same_step(
+    sit_down: SitDown, referee: Referee, unsolved_game: PlayedGame
+) -> None:
+    """The opponent sends our guess before us, with another valid proof of it; ours stays in our folder."""
+    guess = unsolved_game.transcript.steps[2]
+    made_over = replace(guess, proof=rerandomised(guess.proof))
+    assert made_over.proof != guess.proof
+    send(referee, unsolved_game, *unsolved_game.requests[:2], MakeGuess(made_over), unsolved_game.requests[3])
+    breaker = sit_down(unsolved_game, "breaker", "breaker", 3)
+    assert breaker._catch_up() == (cut(unsolved_game, 4), 4)
+    view = breaker._act(breaker.client.game(unsolved_game.game), secret_guess)
+    assert view is not None
+    assert view.contract.game.turn_count == 4
+
+
+def rerandomised(proof: Proof) -> Proof:
+    """(A t, B / t, C): valid for the same statement."""
+    factor = random_field_element()
+    a = bn128.normalize(bn128.multiply(to_py_ecc_g1(proof.a), factor))
+    b = bn128.normalize(bn128.multiply(to_py_ecc_g2(proof.b), pow(factor, -1, MODULUS)))
+    return Proof(
+        G1Point(int(a[0]), int(a[1])),
+        G2Point(*((int(part.coeffs[0]), int(part.coeffs[1])) for part in b)),
+        proof.c,
+    )
