@@ -42,7 +42,7 @@ from mastermind.referee.requests import (
     Request,
     StartMatch,
 )
-from mastermind.referee.seats import LOOK_AGAIN_S, MAX_BYTES, Guesser, catch_up, new_folder
+from mastermind.referee.seats import LOOK_AGAIN_S, MAX_BYTES, Guesser, merge, new_folder
 from mastermind.rules import Code, Rules
 
 FORMAT = "mastermind duel seat 1"
@@ -261,14 +261,23 @@ class Duellist:
             RejectedEvidenceError: the steps are not those of our games, not proved, or not in order.
         """
         shown = self.client.duel(self.seat.match).duel
-        me = self.seat.player
-        if not (self.folder / _YOURS).exists():
-            Transcript(shown.games[me].rules, shown.games[me].key_set_id).write_new(self.folder / _YOURS)
-        yours, guesses_known = catch_up(self.folder / _YOURS, shown.games[me], self.own.table)
-        theirs, answers_known = catch_up(self.folder / _THEIRS, shown.games[other(me)], self.own.table)
+        me, table = self.seat.player, self.own.table
+        paths = (self.folder / _YOURS, self.folder / _THEIRS)
+        if not paths[0].exists():
+            Transcript(table.rules, table.key_set.id).write_new(paths[0])
+        kept = [Transcript.read(path) for path in paths]
+        (yours, guesses_known), (theirs, answers_known) = (
+            merge(ours, shown.games[player], table) for ours, player in zip(kept, (me, other(me)), strict=True)
+        )
         duel = Duel(yours, theirs) if me == HOST else Duel(theirs, yours)
+        # All of it before any of it is kept: one false answer must not stand in the way of true ones.
         if duel.boards[HOST].game_id is not None:
             duel.check()
+        elif duel.boards[HOST].master_id not in (None, duel.boards[GUEST].breaker_id):
+            raise RejectedEvidenceError("the referee shows the code of somebody who has not joined", reason="players")
+        for path, before, now in zip(paths, kept, (yours, theirs), strict=True):
+            if len(now.steps) > len(before.steps):
+                now.append_to(path)
         ahead = next(
             (game for game, known in ((yours, guesses_known), (theirs, answers_known)) if known < len(game.steps)), None
         )

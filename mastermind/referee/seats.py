@@ -440,18 +440,24 @@ def catch_up(path: Path, theirs: Transcript, table: Table) -> tuple[Transcript, 
         RejectedEvidenceError: the referee's steps are not the ones of our game, or not proved.
     """
     ours = Transcript.read(path)
+    merged, known = merge(ours, theirs, table)
+    if len(merged.steps) > len(ours.steps):
+        merged.append_to(path)
+    return merged, known
+
+
+def merge(ours: Transcript, theirs: Transcript, table: Table) -> tuple[Transcript, int]:
+    """As `catch_up`, with nothing written."""
     common = min(len(ours.steps), len(theirs.steps))
     # A proof can be made into another one of the same step by anybody who has seen it: ours stay.
     if replace(theirs, steps=()) != replace(ours, steps=()) or any(
         one.step != other.step for one, other in zip(ours.steps[:common], theirs.steps, strict=False)
     ):
         raise RejectedEvidenceError("the referee shows other steps than were played", reason="other steps")
+    merged = replace(ours, steps=(*ours.steps, *theirs.steps[common:]))
     if len(theirs.steps) > len(ours.steps):
-        known = len(ours.steps)
-        ours = replace(ours, steps=(*ours.steps, *theirs.steps[known:]))
-        ours.verify(table.keys, table.verifier, since=known)
-        ours.append_to(path)
-    return ours, len(theirs.steps)
+        merged.verify(table.keys, table.verifier, since=common)
+    return merged, len(theirs.steps)
 
 
 @contextmanager

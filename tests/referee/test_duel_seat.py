@@ -19,9 +19,9 @@ from mastermind.referee.contract import PER_TURN_SLOTS
 from mastermind.referee.duel_seat import Duellist, DuelSeat, seated_at_duel, take_guest_seat, take_host_seat
 from mastermind.referee.match import GUEST, HOST, PLAYER_NAMES
 from mastermind.referee.service import create_app
-from mastermind.rules import Code
+from mastermind.rules import Code, Rules
 from tests.referee.serving import serving
-from tests.referee.world import CODES, REWARD, WELCOME, WRONG, FakeClock, World
+from tests.referee.world import CODES, REWARD, WELCOME, WRONG, FakeClock, PlayedMatch, World
 
 NONE = None, None
 
@@ -169,6 +169,24 @@ def test_a_referee_that_is_not_honest(evening: Evening) -> None:
         replace(host, seat=replace(host.seat, referee_id=5)).play(leave)
     with pytest.raises(Stopped):
         told(host, duel=lambda _: DuelRecord(honest, NONE)).play(leave)
+
+
+@pytest.mark.parametrize("lie", ["other rules", "another player's opening"])
+def test_one_false_answer_does_not_stand_in_the_way_of_true_ones(
+    evening: Evening, won_match: PlayedMatch, lie: str
+) -> None:
+    """Told to a host who has seen nothing of the guest's game yet."""
+    host, _ = evening.begin()
+    honest = host.client.duel(host.seat.match).duel
+    assert len(honest.first.steps) == 1
+    false = {
+        "other rules": replace(honest.first, rules=Rules.parse("classic"), steps=()),
+        "another player's opening": replace(honest.first, steps=won_match.duel.first.steps[:1]),
+    }[lie]
+    liar = LyingClient(host.client, duel=lambda _: DuelRecord(Duel(false, honest.second), NONE))
+    with pytest.raises(RejectedEvidenceError):
+        replace(host, client=liar)._catch_up()  # type: ignore[arg-type]
+    assert host._catch_up() == (honest, None)
 
 
 def test_a_stake_is_taken_back_while_nobody_has_joined(evening: Evening) -> None:

@@ -28,7 +28,7 @@ from mastermind.zk import binfile
 from mastermind.zk.artifacts import VERIFYING_KEY, ArtifactStore, BuiltCircuit, KeySet
 from mastermind.zk.binfile import SectionedFile
 from mastermind.zk.compile import CompiledCircuit
-from mastermind.zk.curve import G2_GENERATOR, G1Point, G2Point
+from mastermind.zk.curve import G1_GENERATOR, G2_GENERATOR, G1Point, G2Point
 from mastermind.zk.evidence import Proof, VerifyingKey, public_json
 from mastermind.zk.pairing import to_py_ecc_g1
 from mastermind.zk.phase1 import Phase1
@@ -297,6 +297,20 @@ def test_a_beacon_that_nothing_checks_is_refused(
     assert "ZKey Ok!" in snarkjs(toolchain, "zkey", "verify", tiny.r1cs, phase1.path, zkey).stdout
     with pytest.raises(InvalidArtifactError):
         ZkeyHeader.read(zkey)
+
+
+def test_a_verifying_key_with_other_points_of_its_signals_is_refused(tiny: BuiltCircuit, tmp_path: Path) -> None:
+    """Whoever chooses those points proves what they like; alpha, beta, gamma and delta do not show it."""
+    header, key = ZkeyHeader.read(tiny.zkey), tiny.verifying_key
+    assert header.matches(key)
+    assert not header.matches(replace(key, ic=(key.ic[1], key.ic[0])))
+    bad = copied(tiny, tmp_path / "artifact")
+    other = replace(key, ic=(key.ic[0], G1_GENERATOR)).to_json()
+    (bad.folder / VERIFYING_KEY).write_text(json.dumps(other), "utf-8")
+    bad = sign_again(bad)
+    with pytest.raises(InvalidArtifactError) as refusal:
+        BuiltCircuit.load(bad.folder, bad.spec)
+    assert refusal.value.path == bad.folder
 
 
 # SET-6: one contributor, said so.
