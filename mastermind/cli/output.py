@@ -47,7 +47,10 @@ def command_errors(function: Callable[P, R]) -> Callable[P, R]:
         except ModuleNotFoundError as error:
             if error.name is None or error.name.startswith("mastermind"):
                 raise
-            fail(f"{error.name} is not installed; pip install 'mastermind-zk[referee]'", TOOL_FAILURE)
+            fail(
+                f"{error.name} is not installed; pip install 'mastermind-zk[referee]' (in a checkout: pip install -e '.[referee]')",
+                TOOL_FAILURE,
+            )
         except OSError as error:
             fail(f"{error.filename or 'a file'}: {error.strerror or error}", BAD_INPUT)
         except KeyboardInterrupt:

@@ -294,7 +294,8 @@ class RefereeClient:
             retry = response.status_code >= 500 or "Retry-After" in response.headers
             if last or not retry:
                 raise error_found
-            time.sleep(min(MAX_PAUSE_S, float(response.headers.get("Retry-After", pause_s))))
+            asked = response.headers.get("Retry-After", "")
+            time.sleep(min(MAX_PAUSE_S, float(asked)) if asked.isdecimal() else pause_s)
         raise AssertionError("unreachable")
 
 

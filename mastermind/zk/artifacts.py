@@ -255,8 +255,8 @@ class ArtifactStore:
         if identifier is None:
             artifacts = _circuits(_read_record(self.home / "key_sets" / f"{name}.json"))
             missing = (
-                f"there are no keys for {name}; import those of the other player with `mastermind keys import`, "
-                f"or make new ones with `mastermind build --rules {name}`"
+                f"there are no keys for {name} in {self.home}; import those of the other player with "
+                f"`mastermind keys import`, or make new ones with `mastermind build --rules {name}`"
             )
         else:
             artifacts = _circuits(_read_record(self.home / "known" / f"{identifier}.json"))

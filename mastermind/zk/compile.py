@@ -205,5 +205,9 @@ def _compile_error(name: str, diagnostic: re.Match[str]) -> CompileError:
     place = _PLACE.search(diagnostic.group())
     file, line = (place["file"], int(place["line"])) if place else (None, None)
     where = f"{file}, line {line}: " if place else ""
-    hint = "" if diagnostic["kind"] == "error" else f" ({diagnostic['code']}; a warning, and warnings fail the build)"
+    hint = (
+        ""
+        if diagnostic["kind"] == "error"
+        else (f" ({diagnostic['code']}; a warning, and warnings fail the build unless accepted-warnings lists them)")
+    )
     return CompileError(f"{name} does not compile: {where}{reason}{hint}", file=file, line=line, reason=reason)

@@ -44,7 +44,9 @@ def circuit_at(
         InvalidArtifactError: there is no such file, or it is not below `root`.
     """
     source = Path(os.path.normpath(source.absolute()))
-    if not source.is_file() or not source.name.removesuffix(".j2").endswith(".circom"):
+    if not source.is_file():
+        raise InvalidArtifactError(f"there is no file {source}", path=source)
+    if not source.name.removesuffix(".j2").endswith(".circom"):
         raise InvalidArtifactError(f"{source} is not a .circom or .circom.j2 file", path=source)
     if root is None:
         marked = (folder for folder in source.parents if any((folder / mark).exists() for mark in ROOT_MARKS))

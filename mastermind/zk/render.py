@@ -20,7 +20,8 @@ from jinja2.sandbox import SandboxedEnvironment
 from mastermind.errors import InvalidArtifactError
 from mastermind.zk.circuit import CircuitSpec
 
-_INCLUDE = re.compile(r'^\s*include\s+"([^"]+)"\s*;', re.MULTILINE)
+# Wherever on a line, and not in a comment or another string: those are matched to be passed over.
+_INCLUDE = re.compile(r'//[^\n]*|/\*.*?\*/|\binclude\s*"(?P<path>[^"\n]+)"|"[^"\n]*"', re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ def _includes(files: Mapping[str, str]) -> list[str]:
     """The paths that files include, relative to the same root."""
     paths = []
     for path, text in files.items():
-        for included in _INCLUDE.findall(text):
+        for included in filter(None, (found["path"] for found in _INCLUDE.finditer(text))):
             target = posixpath.normpath(posixpath.join(posixpath.dirname(path), included))
             if target.startswith(("..", "/")):
                 raise InvalidArtifactError(f"{path} includes a file outside its sources", path=Path(path))

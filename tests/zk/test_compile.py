@@ -117,3 +117,22 @@ def test_cir_10_two_compilations_are_the_same(toolchain: Toolchain, circomlib: P
     assert first.r1cs.read_bytes() == second.r1cs.read_bytes()
     assert first.wasm.read_bytes() == second.wasm.read_bytes()
     assert len(R1cs.read(first.r1cs).constraints) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ('pragma circom 2.2.0; include "lib.circom";', True),
+        ('include"lib.circom";', True),
+        ('/* before */ include /* no path */ "lib.circom";', False),
+        ('// include "lib.circom";', False),
+        ('/* include "lib.circom"; */', False),
+    ],
+)
+def test_an_include_is_found_wherever_it_stands_and_not_in_comments(
+    circomlib: Path, tmp_path: Path, line: str, found: bool
+) -> None:
+    """What is not found is in no digest, and not there when the circuit is compiled."""
+    spec = product(tmp_path, template=f"{line}\n{TEMPLATE}")
+    (tmp_path / "lib.circom").write_text("pragma circom 2.2.0;\n", "utf-8")
+    assert ("lib.circom" in render(spec, circomlib).files) is found
