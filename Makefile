@@ -12,7 +12,7 @@ STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test mutants check fuzz api bench clean
+.PHONY: help setup build demo test thorough mutants check fuzz api bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ demo: $(STAMP) ## play and verify one game with real proofs
 
 test: $(DEV_STAMP) ## the whole test suite, real proofs included
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+
+thorough: $(DEV_STAMP) ## the rest of the tests: more cases of what `make test` shows with a few
+	$(BIN)/python -m pytest -m thorough --numprocesses 2 --dist loadfile
 
 mutants: $(DEV_STAMP) ## leave out each constraint of the hit-and-blow circuits in turn (minutes)
 	$(BIN)/python -m pytest -m full_size --numprocesses 2

@@ -48,7 +48,8 @@ def command_errors(function: Callable[P, R]) -> Callable[P, R]:
             if error.name is None or error.name.startswith("mastermind"):
                 raise
             fail(
-                f"{error.name} is not installed; pip install 'mastermind-zk[referee]' (in a checkout: pip install -e '.[referee]')",
+                f"{error.name} is not installed; pip install 'mastermind-zk[referee]' "
+                "(in a checkout: pip install -e '.[referee]')",
                 TOOL_FAILURE,
             )
         except OSError as error:

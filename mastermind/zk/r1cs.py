@@ -56,7 +56,7 @@ class R1csHeader:
     @classmethod
     def _parse(cls, file: SectionedFile) -> R1csHeader:
         header = file.read(1, limit_bytes=1024)
-        if len(header) != 4 + _ELEMENT_BYTES + 28:
+        if file.version != 1 or len(header) != 4 + _ELEMENT_BYTES + 28:
             raise InvalidArtifactError(f"{file.path.name} has a header of {len(header)} bytes", path=file.path)
         (element_bytes,) = struct.unpack_from("<I", header)
         prime = int.from_bytes(header[4 : 4 + _ELEMENT_BYTES], "little")
@@ -214,6 +214,8 @@ def read_witness(path: Path) -> list[int]:
         InvalidArtifactError: not one, damaged, over another field, or with a value out of range.
     """
     file = SectionedFile.open(path, b"wtns")
+    if (file.version, list(file.sections)) != (2, [1, 2]):
+        raise InvalidArtifactError(f"{path.name} is not a witness of version 2", path=path)
     header = file.read(1, limit_bytes=1024)
     expected = struct.pack("<I", _ELEMENT_BYTES) + MODULUS.to_bytes(_ELEMENT_BYTES, "little")
     if header[:-4] != expected:

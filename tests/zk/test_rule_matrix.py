@@ -66,7 +66,15 @@ def codes(rules: Rules) -> list[Code]:
     return [tuple(range(rules.pegs)), tuple(range(top, top - rules.pegs, -1)), rules.random_code()]
 
 
-@pytest.mark.parametrize("rules", MATRIX, ids=lambda rules: rules.spelling)
+#: One of each number of pegs and of colours, with repeats and without; the other shapes are for `make thorough`.
+FEW = {"3x6u", "4x6r", "4x8u", "5x8r"}
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [pytest.param(rules, marks=[] if shape(rules) in FEW else [pytest.mark.thorough]) for rules in MATRIX],
+    ids=[rules.spelling for rules in MATRIX],
+)
 def test_a_game_of_every_rules_opens_and_answers(
     matrix: ArtifactStore, rules: Rules, native_prover: NativeProver
 ) -> None:
