@@ -73,6 +73,7 @@ def reader(store: ArtifactStore, toolchain: Toolchain, phase1: Phase1, tmp_path:
     return Reader(tmp_path / "project", programs)
 
 
+@pytest.mark.thorough
 def test_a_circuit_of_ones_own_from_an_empty_folder_to_a_contract(reader: Reader) -> None:
     document = (DOCS / "add-a-circuit.md").read_text("utf-8")
     files = reader.write_files(document)

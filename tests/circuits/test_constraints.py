@@ -171,6 +171,7 @@ def survivors(
             yield guard
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("circuit", "spelling"), [*((name, "2x3u2") for name in CIRCUITS), ("give_clue", "2x3r2")])
 def test_without_any_constraint_something_false_is_accepted(circuits: Circuits, circuit: str, spelling: str) -> None:
     codes = ((0, 1), (0, 2), (2, 0))

@@ -538,6 +538,7 @@ def test_art_4_a_damaged_key_is_named_and_vouches_for_nothing(
 # The demonstration.
 
 
+@pytest.mark.thorough
 def test_the_demo_repeats_its_board_for_a_seed(hit_and_blow: KeySet) -> None:
     first, second = (mastermind("demo", "--seed", "7", "--json") for _ in range(2))
     assert first.exit_code == second.exit_code == 0

@@ -172,7 +172,7 @@ def changed(good: bytes, seed: int) -> bytes:
 
 
 @pytest.mark.parametrize("name", PARSERS)
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=SEEDS)
 def test_changed_bytes_break_no_parser(samples: Samples, name: str, seed: int) -> None:
     feed(name, changed(samples[name], seed))
@@ -199,7 +199,7 @@ JSON_PARSERS = [name for name in PARSERS if name not in ("r1cs", "symbols", "wit
 
 
 @pytest.mark.parametrize("name", JSON_PARSERS)
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=SEEDS)
 def test_changed_values_break_no_parser(samples: Samples, name: str, seed: int) -> None:
     chance = random.Random(seed)
@@ -211,9 +211,7 @@ def test_changed_values_break_no_parser(samples: Samples, name: str, seed: int) 
 
 
 #: In every run of the tests; `make fuzz` takes all parsers.
-GUIDED = (
-    "proof", "public_signals", "verifying_key", "manifest", "transcript", "certificate", "r1cs", "symbols", "witness",
-)  # fmt: skip
+GUIDED = ("proof", "transcript", "r1cs", "witness")
 
 
 @pytest.mark.skipif(

@@ -66,8 +66,8 @@ def codes(rules: Rules) -> list[Code]:
     return [tuple(range(rules.pegs)), tuple(range(top, top - rules.pegs, -1)), rules.random_code()]
 
 
-#: One of each number of pegs and of colours, with repeats and without; the other shapes are for `make thorough`.
-FEW = {"3x6u", "4x6r", "4x8u", "5x8r"}
+#: The smallest and the largest; the other shapes are for `make thorough`.
+FEW = {"3x6u", "5x8r"}
 
 
 @pytest.mark.parametrize(

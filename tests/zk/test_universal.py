@@ -171,6 +171,7 @@ def test_sil_1_the_power_at_the_edges(tmp_path: Path, gates: int, plonk: int, ff
         assert 2 * 2**needed - 1 >= 9 * 2**domain + 18 > 2 * 2 ** (needed - 1) - 1
 
 
+@pytest.mark.thorough
 def test_sil_1_a_phase_1_that_is_too_small_is_refused_with_the_number(
     proved: Proved, phase1: Phase1, tmp_path: Path
 ) -> None:
@@ -253,6 +254,7 @@ def forged(proved: Proved, toolchain: Toolchain, folder: Path) -> UniversalProof
     return UniversalProof.parse(json.loads(files[3].read_bytes()), proved.protocol)
 
 
+@pytest.mark.thorough
 def test_vin_9_the_contract_takes_one_statement_in_one_spelling(
     proved: Proved, toolchain: Toolchain, evm: Path, tmp_path: Path
 ) -> None:
