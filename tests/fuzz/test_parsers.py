@@ -226,7 +226,8 @@ def test_guided_by_coverage(samples: Samples, name: str, tmp_path: Path) -> None
     completed = subprocess.run(
         [
             sys.executable, "-m", "tests.fuzz.guided", name, str(corpus),
-            f"-max_total_time={SECONDS or MOMENT_S}", "-timeout=10", "-rss_limit_mb=1024", "-seed=1", f"-artifact_prefix={tmp_path}/",
+            f"-max_total_time={SECONDS or MOMENT_S}", "-timeout=10", "-rss_limit_mb=1024", "-seed=1",
+            f"-artifact_prefix={tmp_path}/",
         ],
         cwd=ROOT,
         capture_output=True,
