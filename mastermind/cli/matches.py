@@ -7,7 +7,7 @@ same folder again.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -27,6 +27,7 @@ from mastermind.cli.options import (
 )
 from mastermind.cli.output import EXIT_CODES, command_errors, json_option, print_json, store_option
 from mastermind.cli.pegs import ask_guess
+from mastermind.cli.views import show_views, view_json
 from mastermind.errors import InvalidInputError
 from mastermind.game.duel import Outcome, other
 from mastermind.game.play import Table
@@ -179,13 +180,7 @@ def list_(url: str, status: str, as_json: bool) -> None:
 
     with RefereeClient(url) as client:
         views = client.matches(status)
-    if as_json:
-        print_json([_view_json(view) for view in views])
-        return
-    click.echo(f"{'duel':<14}{'rules':<14}{'reward':>8}  {'keys':<12}")
-    for view in views:
-        match = view.contract
-        click.echo(f"{str(match.solution_hash)[:12]:<14}{match.rules.name:<14}{match.reward:>8}  {view.keys:<12}")
+    show_views("duel", views, as_json)
 
 
 @duel.command(epilog=EXIT_CODES)
@@ -241,7 +236,7 @@ def _play(
 
     def show(view: MatchView) -> None:
         if as_json:
-            print_json(_view_json(view))
+            print_json(view_json(view))
         else:
             click.echo(show_boards(view.contract.boards, TITLES))
             click.echo(show_match(view.contract))
@@ -256,7 +251,7 @@ def _play(
         credits = player.client.credits(key.id)
     if as_json:
         codes = [None if code is None else list(code) for code in ended.codes]
-        print_json({**_view_json(ended.view), "opened": codes, "credits": credits})
+        print_json({**view_json(ended.view), "opened": codes, "credits": credits})
         return
     for name, code in zip(PLAYER_NAMES, ended.codes, strict=True):
         if code is not None:
@@ -270,14 +265,3 @@ def _require_letters(rules: Rules) -> Rules:
     if rules.colours > len(LETTERS):
         raise InvalidInputError(f"duels are played here with at most {len(LETTERS)} colours")
     return rules
-
-
-def _view_json(view: MatchView) -> dict[str, Any]:
-    from mastermind.referee.log import match_json
-
-    return {
-        "events": view.events,
-        "keys": view.keys,
-        "key_set_id": view.key_set_id,
-        "contract": match_json(view.contract, view.slot),
-    }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -29,6 +29,7 @@ from mastermind.cli.options import (
 )
 from mastermind.cli.output import EXIT_CODES, command_errors, json_option, print_json, store_option
 from mastermind.cli.pegs import read_line
+from mastermind.cli.views import show_views, view_json
 from mastermind.errors import InvalidCodeError, InvalidInputError
 from mastermind.game.play import Table
 from mastermind.game.secret_files import PlayerKey
@@ -212,15 +213,7 @@ def list_(url: str, status: str, as_json: bool) -> None:
 
     with RefereeClient(url) as client:
         views = client.games(status)
-    if as_json:
-        print_json([_view_json(view) for view in views])
-        return
-    click.echo(f"{'game':<14}{'rules':<14}{'reward':>8}  {'keys':<12}")
-    for view in views:
-        contract = view.contract
-        click.echo(
-            f"{str(contract.solution_hash)[:12]:<14}{contract.game.rules.name:<14}{contract.reward:>8}  {view.keys:<12}"
-        )
+    show_views("game", views, as_json)
 
 
 @play.command(epilog=EXIT_CODES)
@@ -268,7 +261,7 @@ def _play(
         ended = player.play(guess)
         credits = player.client.credits(key.id)
     if as_json:
-        print_json({**_view_json(ended), "credits": credits})
+        print_json({**view_json(ended), "credits": credits})
     else:
         click.echo(f"The game is over and paid out. You have {credits} credits.")
 
@@ -286,7 +279,7 @@ def _ask_guess(state: GameState) -> Code:
 
 def _show(view: GameView, as_json: bool) -> None:
     if as_json:
-        print_json(_view_json(view))
+        print_json(view_json(view))
         return
     contract = view.contract
     click.echo("")
@@ -296,14 +289,3 @@ def _show(view: GameView, as_json: bool) -> None:
         click.echo("Nobody has joined; the stake has gone back to the master.")
     else:
         click.echo(show_status(contract.game))
-
-
-def _view_json(view: GameView) -> dict[str, Any]:
-    from mastermind.referee.log import contract_json
-
-    return {
-        "events": view.events,
-        "keys": view.keys,
-        "key_set_id": view.key_set_id,
-        "contract": contract_json(view.contract, view.slot),
-    }

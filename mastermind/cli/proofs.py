@@ -15,6 +15,7 @@ from mastermind.cli.statements import (
     PROOF,
     PUBLIC,
     Check,
+    check_all,
     inputs_option,
     labelled,
     proved_json,
@@ -30,7 +31,6 @@ from mastermind.game.circuits import specs
 from mastermind.rules import Rules
 from mastermind.zk.artifacts import VERIFYING_KEY, ArtifactStore, BuiltCircuit
 from mastermind.zk.evidence import VerifyingKey
-from mastermind.zk.verify import judge
 
 CIRCUIT_NAMES = tuple(spec.name for spec in specs(Rules.parse("hit-and-blow")))
 
@@ -140,8 +140,7 @@ def verify(folder: Path, verifier_name: str, trust_key: bool, as_json: bool, sto
                 "or pass --trust-key"
             )
         else:
-            for verifier in make_verifiers(verifier_name, store):
-                checks.append(Check.run(verifier.name, lambda: judge(verifier, key, public, proof)))  # noqa: B023
+            checks = check_all(make_verifiers(verifier_name, store), key, public, proof)
     report_verdict(
         checks,
         rejection=rejection,

@@ -8,6 +8,7 @@ import stat
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,9 +17,9 @@ import click
 from mastermind.cli.output import ACCEPTED, BAD_INPUT, REJECTED, fail, print_json
 from mastermind.zk.artifacts import VERIFYING_KEY, BuiltCircuit
 from mastermind.zk.circuit import parse_inputs
-from mastermind.zk.evidence import MAX_BYTES, parse_json, public_json
+from mastermind.zk.evidence import MAX_BYTES, VerifyingKey, parse_json, public_json
 from mastermind.zk.prove import ProvedStatement, UniversalStatement
-from mastermind.zk.verify import Verdict
+from mastermind.zk.verify import Verdict, Verifier, judge
 
 PROOF = "proof.json"
 PUBLIC = "public.json"
@@ -108,11 +109,16 @@ class Check:
     seconds: float
 
     @classmethod
-    def run(cls, verifier: str, judge: Callable[[], Verdict]) -> Check:
+    def run(cls, verifier: str, ask: Callable[[], Verdict]) -> Check:
         """Ask a verifier, and take the time."""
         start = time.perf_counter()
-        verdict = judge()
+        verdict = ask()
         return cls(verifier, verdict.accepted, verdict.reason, round(time.perf_counter() - start, 4))
+
+
+def check_all(verifiers: Sequence[Verifier], key: VerifyingKey, public: object, proof: object) -> list[Check]:
+    """Ask each verifier about evidence from outside."""
+    return [Check.run(verifier.name, partial(judge, verifier, key, public, proof)) for verifier in verifiers]
 
 
 def labelled(labels: Sequence[str], public: object) -> dict[str, str] | None:

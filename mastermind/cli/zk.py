@@ -6,7 +6,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from mastermind.cli.statements import (
     PROOF,
     PUBLIC,
     Check,
+    check_all,
     inputs_option,
     labelled,
     proved_json,
@@ -47,7 +48,7 @@ from mastermind.zk.snarkjs import SnarkjsCli
 from mastermind.zk.solidity import calldata, groth16_verifier, universal_verifier
 from mastermind.zk.tools import Toolchain
 from mastermind.zk.universal import UniversalKey, UniversalProof, required_power
-from mastermind.zk.verify import UniversalVerifier, judge
+from mastermind.zk.verify import UniversalVerifier
 
 
 @click.group()
@@ -407,13 +408,10 @@ def verify(
         spec, keys = _discovered(project, spec, quiet=as_json), "foreign"
         key = _read_key(key_file, spec)
     if isinstance(key, VerifyingKey):
-        checks = [
-            Check.run(verifier.name, lambda: judge(verifier, key, public, proof))  # noqa: B023 (called at once)
-            for verifier in make_verifiers(verifier_name, project.store)
-        ]
+        checks = check_all(make_verifiers(verifier_name, project.store), key, public, proof)
     else:
         universal = UniversalVerifier(SnarkjsCli(Toolchain.install(project.home)))
-        checks = [Check.run(universal.name, lambda: universal.judge(key, public, proof))]
+        checks = [Check.run(universal.name, partial(universal.judge, key, public, proof))]
     report_verdict(
         checks,
         rejection="",

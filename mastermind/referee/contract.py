@@ -248,8 +248,7 @@ def accept_game(contract: Contract, reward: int, step: Step, slot: int, *, credi
         refuse(Refusal.ALREADY_ACCEPTED)
     if contract.closed:
         refuse(Refusal.CLOSED)
-    if reward != contract.reward:
-        refuse(Refusal.OTHER_AMOUNT)
+    require_amount(contract.reward, reward)
     game = apply_step(contract.game, step, "join_game")
     require_credit(credit, reward)
     accepted = replace(
@@ -314,7 +313,7 @@ def claim_reward(contract: Contract, player_id: int, amount: int, slot: int) -> 
         refuse(Refusal.NOTHING_TO_CLAIM)
     if player_id != contract.player_id(claimant):
         refuse(Refusal.NOT_THE_CLAIMANT)
-    _require_amount(contract, amount)
+    require_amount(contract.pot, amount)
     return _pay(contract, claimant)
 
 
@@ -332,7 +331,7 @@ def forfeit_win(contract: Contract, player_id: int, winner: Role, amount: int) -
         refuse(Refusal.NOT_ACCEPTED)
     if contract.closed:
         refuse(Refusal.CLOSED)
-    _require_amount(contract, amount)
+    require_amount(contract.pot, amount)
     return _pay(contract, winner)
 
 
@@ -408,8 +407,9 @@ def require_reward(reward: int) -> None:
         refuse(Refusal.ILLEGAL_REWARD)
 
 
-def _require_amount(contract: Contract, amount: int) -> None:
-    if amount != contract.pot:
+def require_amount(held: int, amount: int) -> None:
+    """Refuse an agreement to another amount than is held. Raises ProofRejectedError."""
+    if amount != held:
         refuse(Refusal.OTHER_AMOUNT)
 
 

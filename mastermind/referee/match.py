@@ -42,6 +42,7 @@ from mastermind.referee.contract import (
     apply_step,
     pack_parts,
     refuse,
+    require_amount,
     require_credit,
     require_reward,
 )
@@ -203,7 +204,7 @@ def join_match(match: Match, reward: int, opening: Step, step: Step, slot: int, 
         refuse(Refusal.ALREADY_ACCEPTED)
     if match.closed:
         refuse(Refusal.CLOSED)
-    _require_amount(match.reward, reward)
+    require_amount(match.reward, reward)
     opened = apply_step(match.boards[HOST], opening, "open_game")
     joined = apply_step(match.boards[GUEST], step, "join_game")
     if joined.breaker_id != opened.master_id:
@@ -250,7 +251,7 @@ def claim_match(match: Match, player_id: int, amount: int, slot: int) -> Outcome
         refuse(Refusal.NOTHING_TO_CLAIM)
     if player_id != match.player_id(claimant):
         refuse(Refusal.NOT_THE_CLAIMANT)
-    _require_amount(match.pot, amount)
+    require_amount(match.pot, amount)
     return _pay(match, (claimant,))
 
 
@@ -265,7 +266,7 @@ def forfeit_match(match: Match, player_id: int, winner: Player, amount: int) -> 
     if player_id != match.referee_id:
         refuse(Refusal.NOT_THE_REFEREE)
     _require_running(match)
-    _require_amount(match.pot, amount)
+    require_amount(match.pot, amount)
     return _pay(match, (winner,))
 
 
@@ -333,11 +334,6 @@ def _require_running(match: Match) -> None:
         refuse(Refusal.NOT_ACCEPTED)
     if match.closed:
         refuse(Refusal.CLOSED)
-
-
-def _require_amount(held: int, amount: int) -> None:
-    if amount != held:
-        refuse(Refusal.OTHER_AMOUNT)
 
 
 def _stake(match: Match, player: Player) -> Transfer:

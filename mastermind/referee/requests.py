@@ -36,7 +36,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar, cast
 
 from mastermind.errors import (
     InvalidInputError,
@@ -90,6 +90,9 @@ Effect = Callable[[Staked | None, Circumstances], Outcome[Staked]]
 
 #: What a request is about, as in the paths of the service.
 About = Literal["games", "matches"]
+
+#: Whom a forfeit names.
+Winner = TypeVar("Winner", Role, Player)
 
 _Claim = tuple[str, Statement, int | None]
 
@@ -378,30 +381,30 @@ class ClaimReward(_Stated):
 
 
 @dataclass(frozen=True)
-class ForfeitWin(_Stated):
+class _Forfeit(_Stated, Generic[Winner]):
     """The referee's key gives the pot to one of the players; the winner is part of what it agrees to."""
 
-    method: ClassVar[str] = "forfeit_win"
     referee_id: int
-    winner: Role
+    winner: Winner
     amount: int
     consent: Consent
 
     @classmethod
     def parse(cls, data: object) -> Self:
         fields = _read_object(data, "", {"referee_id", "winner", "amount", "consent"})
-        winner = fields["winner"]
-        if winner not in ("master", "breaker"):
-            raise MalformedEvidenceError("winner is neither master nor breaker", field="winner")
         return cls(
             read_element(fields, "referee_id"),
-            winner,
+            cls._read_winner(fields["winner"]),
             _read_amount(fields, "amount"),
             Consent.parse(fields["consent"]),
         )
 
     @classmethod
-    def action(cls, winner: Role) -> str:
+    @abstractmethod
+    def _read_winner(cls, data: object) -> Winner: ...
+
+    @classmethod
+    def action(cls, winner: Winner) -> str:
         """What the referee's key agrees to."""
         return f"{cls.method} {winner}"
 
@@ -416,6 +419,21 @@ class ForfeitWin(_Stated):
             "amount": self.amount,
             "consent": self.consent.to_json(),
         }
+
+
+@dataclass(frozen=True)
+class ForfeitWin(_Forfeit[Role]):
+    """The referee's key ends a game."""
+
+    method: ClassVar[str] = "forfeit_win"
+
+    @classmethod
+    def _read_winner(cls, data: object) -> Role:
+        if data == "master":
+            return "master"
+        if data == "breaker":
+            return "breaker"
+        raise MalformedEvidenceError("winner is neither master nor breaker", field="winner")
 
     def _perform(self, contract: Staked | None, now: Circumstances) -> Outcome[Staked]:
         return rules_of.forfeit_win(_known(contract), self.referee_id, self.winner, self.amount)
@@ -578,41 +596,14 @@ class ClaimMatch(_OfMatch, ClaimReward):
 
 
 @dataclass(frozen=True)
-class ForfeitMatch(_OfMatch, _Stated):
-    """The referee's key gives the pot to one of the players; the winner is part of what it agrees to."""
+class ForfeitMatch(_OfMatch, _Forfeit[Player]):
+    """The referee's key ends a match."""
 
     method: ClassVar[str] = "forfeit_match"
-    referee_id: int
-    winner: Player
-    amount: int
-    consent: Consent
 
     @classmethod
-    def parse(cls, data: object) -> Self:
-        fields = _read_object(data, "", {"referee_id", "winner", "amount", "consent"})
-        return cls(
-            read_element(fields, "referee_id"),
-            read_player(fields["winner"], "winner"),
-            _read_amount(fields, "amount"),
-            Consent.parse(fields["consent"]),
-        )
-
-    @classmethod
-    def action(cls, winner: Player) -> str:
-        """What the referee's key agrees to."""
-        return f"{cls.method} {winner}"
-
-    @property
-    def signature(self) -> Signature:
-        return Signature(self.referee_id, self.action(self.winner), self.amount, self.consent)
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "referee_id": str(self.referee_id),
-            "winner": self.winner,
-            "amount": self.amount,
-            "consent": self.consent.to_json(),
-        }
+    def _read_winner(cls, data: object) -> Player:
+        return read_player(data, "winner")
 
     def _perform(self, contract: Staked | None, now: Circumstances) -> Outcome[Staked]:
         return match_rules.forfeit_match(_known_match(contract), self.referee_id, self.winner, self.amount)

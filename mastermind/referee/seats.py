@@ -174,6 +174,25 @@ def proof_seconds(key_set: KeySet) -> float:
 
 
 @dataclass(frozen=True)
+class _Certified:
+    """What the newest certificate at the referee shows, and the steps that the referee has after it."""
+
+    state: GameState
+    later: list[ProvedStep]
+
+    def continue_from(self, ours: Transcript) -> Transcript:
+        """The referee's steps, the first ones of which are ours: the certificate stands for those.
+
+        Raises:
+            RejectedEvidenceError: the certificate is of other steps than ours, or of more.
+        """
+        until = replace(ours, steps=ours.steps[: self.state.turn_count + 1])
+        if until.state() != self.state:
+            raise RejectedEvidenceError("the referee shows other steps than were played", reason="other steps")
+        return replace(until, steps=(*until.steps, *self.later))
+
+
+@dataclass(frozen=True)
 class Player:
     """A player in a seat.
 
@@ -254,12 +273,13 @@ class Player:
                 if contract.game.over:
                     self._certificate(transcript, view)
             return self._claim(view) if view.may_claim == self.seat.role else None
-        shown = self._shown_only()
-        if shown is not None:
-            if shown.next_step != "make_guess" or self.seat.role != "breaker":
+        shown = self._fetch()
+        beyond = self._beyond(shown) if isinstance(shown, _Certified) else None
+        if beyond is not None:
+            if beyond.next_step != "make_guess" or self.seat.role != "breaker":
                 return None
-            return self.client.send(self.seat.game, MakeGuess(self.table.guess_step(shown, self.key, guess(shown))))
-        transcript, known = self._catch_up()
+            return self.client.send(self.seat.game, MakeGuess(self.table.guess_step(beyond, self.key, guess(beyond))))
+        transcript, known = self._follow(shown)
         state = transcript.state()
         if known < len(transcript.steps):
             too_late = view.slot > contract.last_played_slot + PER_TURN_SLOTS
@@ -302,26 +322,40 @@ class Player:
         return self.client.game(self.seat.game)
 
     def _catch_up(self) -> tuple[Transcript, int]:
-        path = self.folder / "transcript.json"
-        try:
-            theirs = self.client.transcript(self.seat.game)
-        except WrongStateError:
-            theirs = self._from_certificate(Transcript.read(path))
-        return catch_up(path, theirs, self.table)
-
-    def _from_certificate(self, ours: Transcript) -> Transcript:
-        """The referee's steps where a certificate stands for the first ones: those are ours.
+        """The transcript with the steps that the referee has and we had not, and how many of all it has.
 
         Raises:
-            RejectedEvidenceError: the certificate is of other steps than ours, or of more.
+            RejectedEvidenceError: the referee's steps are not the ones of our game, or not proved.
         """
-        state, later = self._certified()
-        until = replace(ours, steps=ours.steps[: state.turn_count + 1])
-        if until.state() != state:
-            raise RejectedEvidenceError("the referee shows other steps than were played", reason="other steps")
-        return replace(until, steps=(*until.steps, *later))
+        return self._follow(self._fetch())
 
-    def _shown_only(self) -> GameState | None:
+    def _fetch(self) -> Transcript | _Certified:
+        """What the referee shows of the game: every step, or a certificate in place of the first ones.
+
+        Raises:
+            RejectedEvidenceError: the certificate shows nothing.
+        """
+        try:
+            return self.client.transcript(self.seat.game)
+        except WrongStateError:
+            requests = [event.request for event in self.client.log(self.seat.game).events]
+        newest = max(index for index, request in enumerate(requests) if isinstance(request, SubmitGameProof))
+        shown = requests[newest]
+        assert isinstance(shown, SubmitGameProof)
+        return _Certified(
+            shown.certificate.verify(self.table.keys, self.table.verifier),
+            [request.step for request in requests[newest + 1 :] if isinstance(request, (MakeGuess, GiveClue))],
+        )
+
+    def _follow(self, shown: Transcript | _Certified) -> tuple[Transcript, int]:
+        """Bring our transcript up to what the referee shows. As `_catch_up`."""
+        ours = self._transcript()
+        merged, known = merge(ours, shown.continue_from(ours) if isinstance(shown, _Certified) else shown, self.table)
+        if len(merged.steps) > len(ours.steps):
+            merged.append_to(self.folder / "transcript.json")
+        return merged, known
+
+    def _beyond(self, shown: _Certified) -> GameState | None:
         """The game as a certificate shows it when that has a clue which has never come as a step; else None.
 
         A master may answer by a certificate alone. It proves the clue as well as a step would, so the game goes on
@@ -330,28 +364,17 @@ class Player:
         Raises:
             RejectedEvidenceError: it is not our game that is shown, or something later is not proved.
         """
-        try:
-            self.client.transcript(self.seat.game)
-        except WrongStateError:
-            pass
-        else:
-            return None
-        state, later = self._certified()
-        ours = self._transcript().state()
+        state, ours = shown.state, self._transcript().state()
         if ours.turn_count >= state.turn_count:
             return None
-        same = replace(state, turn_count=ours.turn_count, guesses=ours.guesses, clues=ours.clues) == ours
-        if (
-            not same
-            or state.guesses[: len(ours.guesses)] != ours.guesses
-            or state.clues[: len(ours.clues)] != ours.clues
-        ):
+        guesses, clues = state.guesses[: len(ours.guesses)], state.clues[: len(ours.clues)]
+        if replace(state, turn_count=ours.turn_count, guesses=guesses, clues=clues) != ours:
             raise RejectedEvidenceError("the referee shows other steps than were played", reason="other steps")
         keys = self.table.keys
         require_proofs(
-            self.table.verifier, [(f"a later {step.step.kind}", keys.statement(step), None) for step in later]
+            self.table.verifier, [(f"a later {step.step.kind}", keys.statement(step), None) for step in shown.later]
         )
-        for step in later:
+        for step in shown.later:
             try:
                 state = apply(state, step.step)
             except RefusedStepError as error:
@@ -359,19 +382,6 @@ class Player:
                     f"the referee shows a step that is refused: {error}", reason="other steps"
                 ) from error
         return state
-
-    def _certified(self) -> tuple[GameState, list[ProvedStep]]:
-        """What the newest certificate at the referee shows, and the steps that the referee has after it.
-
-        Raises:
-            RejectedEvidenceError: the certificate shows nothing.
-        """
-        requests = [event.request for event in self.client.log(self.seat.game).events]
-        newest = max(index for index, request in enumerate(requests) if isinstance(request, SubmitGameProof))
-        shown = requests[newest]
-        assert isinstance(shown, SubmitGameProof)
-        state = shown.certificate.verify(self.table.keys, self.table.verifier)
-        return state, [request.step for request in requests[newest + 1 :] if isinstance(request, (MakeGuess, GiveClue))]
 
     def _certificate(self, transcript: Transcript, view: GameView) -> Certificate | None:
         """The certificate in the folder, a new one if we can make one, that shows more turns than `view`."""
@@ -433,21 +443,14 @@ def seated(
         yield Player(seat, folder, table, key, client, ask, show)
 
 
-def catch_up(path: Path, theirs: Transcript, table: Table) -> tuple[Transcript, int]:
-    """The transcript in a file with the steps that the referee has and we had not, and how many of all it has.
+def merge(ours: Transcript, theirs: Transcript, table: Table) -> tuple[Transcript, int]:
+    """Our transcript with the steps that the referee has and we had not, and how many of all it has.
+
+    Nothing is written.
 
     Raises:
         RejectedEvidenceError: the referee's steps are not the ones of our game, or not proved.
     """
-    ours = Transcript.read(path)
-    merged, known = merge(ours, theirs, table)
-    if len(merged.steps) > len(ours.steps):
-        merged.append_to(path)
-    return merged, known
-
-
-def merge(ours: Transcript, theirs: Transcript, table: Table) -> tuple[Transcript, int]:
-    """As `catch_up`, with nothing written."""
     common = min(len(ours.steps), len(theirs.steps))
     # A proof can be made into another one of the same step by anybody who has seen it: ours stay.
     if replace(theirs, steps=()) != replace(ours, steps=()) or any(

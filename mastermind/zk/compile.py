@@ -9,10 +9,12 @@ from __future__ import annotations
 import hashlib
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+
+from filelock import FileLock
 
 from mastermind.errors import CompileError
 from mastermind.zk.circuit import CircuitSpec
@@ -183,21 +185,29 @@ def compile_once(spec: CircuitSpec, home: Path, progress: Progress = silent) -> 
         CompileError: as `compile_source`.
         ToolchainError: the compiler cannot be run.
     """
-    folder = compiled_folder(spec, home)
-    if not folder.is_dir():
+
+    def compile_into(made: Path) -> None:
         toolchain = Toolchain.install(home, progress)
         progress(f"{spec.name}: compiling")
         rendered = render(spec, toolchain.modules / "circomlib" / "circuits")
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
-            made = Path(temporary) / "made"
-            compile_source(spec, rendered, toolchain, made)
-            try:
-                made.rename(folder)
-            except OSError:
-                if not folder.is_dir():  # else somebody else was faster
-                    raise
+        compile_source(spec, rendered, toolchain, made)
+
+    folder = compiled_folder(spec, home)
+    keep(folder, compile_into)
     return CompiledCircuit(spec.name, folder)
+
+
+def keep(folder: Path, make: Callable[[Path], object]) -> None:
+    """Have `make` fill a new folder, unless `folder` is there: whole or not at all, and once however many want it."""
+    if folder.is_dir():
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_name(f"{folder.name}.lock")):
+        if not folder.is_dir():
+            with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+                made = Path(temporary) / "made"
+                make(made)
+                made.rename(folder)
 
 
 def _compile_error(name: str, diagnostic: re.Match[str]) -> CompileError:

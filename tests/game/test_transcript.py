@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from py_ecc import optimized_bn128 as bn128
 
 from mastermind.errors import (
     InvalidCodeError,
@@ -36,12 +35,12 @@ from mastermind.rules import Clue, Rules
 from mastermind.zk.artifacts import BuiltCircuit, KeySet
 from mastermind.zk.curve import G1Point, G2Point
 from mastermind.zk.evidence import Proof, VerifyingKey
-from mastermind.zk.pairing import to_py_ecc_g1, to_py_ecc_g2
 from mastermind.zk.prove import NativeProver, ProvedStatement
 from mastermind.zk.verify import NativeVerifier, Verifier
 from tests.game.games import Played
 from tests.game.tamper import Path as Place
 from tests.game.tamper import encode, mutations
+from tests.support.proofs import made_over
 
 NATIVE = NativeVerifier()
 STEPS = ("open_game", "join_game", "make_guess", "give_clue", "make_guess", "give_clue")
@@ -348,20 +347,12 @@ def test_vin_6_a_point_outside_the_subgroup_is_rejected(at: int, short_game: Pla
 # Replayed
 
 
-def randomised(proof: Proof, factor: int = 7) -> Proof:
-    """(tA, B/t, C): another valid proof of the same statement, made without any secret."""
-    a = bn128.normalize(bn128.multiply(to_py_ecc_g1(proof.a), factor))
-    b = bn128.normalize(bn128.multiply(to_py_ecc_g2(proof.b), pow(factor, -1, MODULUS)))
-    x, y = ((int(part.coeffs[0]), int(part.coeffs[1])) for part in b)
-    return Proof(G1Point(int(a[0]), int(a[1])), G2Point(x, y), proof.c)
-
-
 def test_rep_1_a_seen_proof_made_over_is_not_another_move(
     short_game: Played, keys: VerifyingKeys, tmp_path: Path
 ) -> None:
     answered = short_game.cut(4)
     clue = answered.steps[3]
-    over = replace(clue, proof=randomised(clue.proof))
+    over = replace(clue, proof=made_over(clue.proof))
     assert over.proof != clue.proof
     # In the place of the first it is the same move; after it, there is no turn for it.
     assert state_of(encode(with_proof(answered, 3, over.proof).to_json()), keys) == answered.state()

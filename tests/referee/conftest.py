@@ -15,8 +15,9 @@ import psycopg
 import pytest
 
 from mastermind.referee.match import GUEST
+from mastermind.referee.referee import Referee
 from mastermind.zk.artifacts import KeySet
-from tests.referee.world import CODES, SECRET, WRONG, PlayedGame, PlayedMatch, World, play_match
+from tests.referee.world import CODES, SECRET, SUPPLY, WRONG, FakeClock, PlayedGame, PlayedMatch, World, play_match
 
 #: Where Debian's package `postgresql` has the programs of a server.
 _POSTGRESQL = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
@@ -45,6 +46,21 @@ def other_game(world: World, solved_game: PlayedGame) -> PlayedGame:
 def won_match(world: World) -> PlayedMatch:
     """A match in which the host breaks the guest's code in the first round, and the guest does not."""
     return play_match(world, (CODES[GUEST], WRONG))
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def referee(world: World, database: str, clock: FakeClock) -> Iterator[Referee]:
+    """On each kind of books, which are exact afterwards."""
+    referee = world.referee(database, clock=clock)
+    yield referee
+    supply, balances, entries = referee.storage.look(lambda view: view.sums())
+    assert supply == balances == entries == SUPPLY
+    assert referee.storage.look(lambda view: view.wrong_accounts()) == []
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -48,16 +48,15 @@ from tests.referee.world import (
     CODES,
     REWARD,
     RULES,
-    SUPPLY,
+    START,
     WELCOME,
     FakeClock,
     PlayedMatch,
     World,
+    on_sqlite,
     play_match,
     send_to_match,
 )
-
-START = 1_000
 
 
 @pytest.fixture
@@ -69,23 +68,6 @@ def played(won_match: PlayedMatch) -> PlayedMatch:
 def drawn(world: World) -> PlayedMatch:
     """Both codes are broken in the first round."""
     return play_match(world, (CODES[GUEST], CODES[HOST]))
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock(START)
-
-
-@pytest.fixture
-def referee(world: World, database: str, clock: FakeClock) -> Iterator[Referee]:
-    referee = world.referee(database, clock=clock)
-    yield referee
-    supply, balances, entries = referee.storage.look(lambda view: view.sums())
-    assert supply == balances == entries == SUPPLY
-    assert referee.storage.look(lambda view: view.wrong_accounts()) == []
-
-
-on_sqlite = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 
 
 def refused(referee: Referee, played: PlayedMatch, request: Request, kind: type[RefereeError], refusal: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -43,25 +43,7 @@ from mastermind.referee.requests import (
 from mastermind.referee.storage import RefereeRecord, Storage
 from mastermind.zk.evidence import Proof, VerifyingKey, canonical_json
 from mastermind.zk.verify import NativeVerifier
-from tests.referee.world import REWARD, SUPPLY, WELCOME, FakeClock, PlayedGame, World, body, send
-
-START = 1_000
-#: For what does not depend on the kind of books.
-on_sqlite = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock(START)
-
-
-@pytest.fixture
-def referee(world: World, database: str, clock: FakeClock) -> Iterator[Referee]:
-    referee = world.referee(database, clock=clock)
-    yield referee
-    supply, balances, entries = referee.storage.look(lambda view: view.sums())
-    assert supply == balances == entries == SUPPLY
-    assert referee.storage.look(lambda view: view.wrong_accounts()) == []
+from tests.referee.world import REWARD, START, SUPPLY, WELCOME, FakeClock, PlayedGame, World, body, on_sqlite, send
 
 
 def balance(referee: Referee, account: str) -> int | None:

@@ -10,10 +10,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from py_ecc import optimized_bn128 as bn128
 
 from mastermind.errors import RejectedEvidenceError, WrongStateError
-from mastermind.field import MODULUS, random_field_element
 from mastermind.game.steps import GameState
 from mastermind.game.transcript import Transcript, write_json
 from mastermind.referee.client import GameView, RefereeClient
@@ -23,18 +21,11 @@ from mastermind.referee.requests import MakeGuess, SubmitGameProof
 from mastermind.referee.seats import Player, Seat
 from mastermind.referee.service import create_app
 from mastermind.rules import Code
-from mastermind.zk.curve import G1Point, G2Point
-from mastermind.zk.evidence import Proof
-from mastermind.zk.pairing import to_py_ecc_g1, to_py_ecc_g2
 from tests.referee.serving import serving
 from tests.referee.world import REWARD, SECRET, WELCOME, WRONG, FakeClock, PlayedGame, World, send
+from tests.support.proofs import made_over
 
 TIMEOUT_S = 90
-
-
-@pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
 
 
 @pytest.fixture
@@ -189,23 +180,11 @@ def test_rep_1_a_proof_made_over_by_somebody_else_shows_the_same_step(
 ) -> None:
     """The opponent sends our guess before us, with another valid proof of it; ours stays in our folder."""
     guess = unsolved_game.transcript.steps[2]
-    made_over = replace(guess, proof=rerandomised(guess.proof))
-    assert made_over.proof != guess.proof
-    send(referee, unsolved_game, *unsolved_game.requests[:2], MakeGuess(made_over), unsolved_game.requests[3])
+    theirs = replace(guess, proof=made_over(guess.proof))
+    assert theirs.proof != guess.proof
+    send(referee, unsolved_game, *unsolved_game.requests[:2], MakeGuess(theirs), unsolved_game.requests[3])
     breaker = sit_down(unsolved_game, "breaker", "breaker", 3)
     assert breaker._catch_up() == (cut(unsolved_game, 4), 4)
     view = breaker._act(breaker.client.game(unsolved_game.game), secret_guess)
     assert view is not None
     assert view.contract.game.turn_count == 4
-
-
-def rerandomised(proof: Proof) -> Proof:
-    """(A t, B / t, C): valid for the same statement."""
-    factor = random_field_element()
-    a = bn128.normalize(bn128.multiply(to_py_ecc_g1(proof.a), factor))
-    b = bn128.normalize(bn128.multiply(to_py_ecc_g2(proof.b), pow(factor, -1, MODULUS)))
-    return Proof(
-        G1Point(int(a[0]), int(a[1])),
-        G2Point(*((int(part.coeffs[0]), int(part.coeffs[1])) for part in b)),
-        proof.c,
-    )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import pytest
+
 from mastermind.game.certificate import Certificate
 from mastermind.game.duel import Duel, Player, Seat, next_move, other
 from mastermind.game.play import Table
@@ -47,10 +49,16 @@ WRONG: Code = (0, 4, 5, 7)
 CODES: tuple[Code, Code] = SECRET, (1, 2, 3, 4)
 
 
+#: The slot in which tests begin.
+START = 1_000
+#: For what does not depend on the kind of books.
+on_sqlite = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+
+
 class FakeClock:
     """Slots that a test sets."""
 
-    def __init__(self, slot: int = 1_000) -> None:
+    def __init__(self, slot: int = START) -> None:
         self.slot = slot
 
     def __call__(self) -> int:

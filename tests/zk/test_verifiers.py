@@ -22,13 +22,14 @@ from mastermind.field import COORDINATE_MODULUS, MODULUS, random_field_element
 from mastermind.game.circuits import authorise_inputs, give_clue_inputs, random_salt
 from mastermind.rules import Rules
 from mastermind.zk.artifacts import KeySet
-from mastermind.zk.curve import G1_GENERATOR, Fq2, G1Point, G2Point, on_twist
+from mastermind.zk.curve import G1_GENERATOR, G1Point, G2Point, on_twist
 from mastermind.zk.evidence import Proof, VerifyingKey, public_json
-from mastermind.zk.pairing import in_subgroup, to_py_ecc_g1, to_py_ecc_g2
+from mastermind.zk.pairing import in_subgroup, to_py_ecc_g2
 from mastermind.zk.prove import NativeProver, ProvedStatement, SnarkjsProver
 from mastermind.zk.snarkjs import SnarkjsCli, SnarkjsWorker
 from mastermind.zk.tools import Toolchain, run
 from mastermind.zk.verify import NativeVerifier, ReferenceVerifier, SnarkjsVerifier, Verifier, judge
+from tests.support.proofs import from_py_ecc_g2, made_over
 
 RULES = Rules.parse("hit-and-blow")
 LABELS = ("game_id", "solution_hash", "turn_count", "guess", "clue")
@@ -222,9 +223,7 @@ def test_another_delta_is_rejected(verifier: Verifier, evidence: Evidence, hit_a
 def test_rep_1_a_seen_proof_can_be_changed_into_another_valid_one(verifier: Verifier, evidence: Evidence) -> None:
     """(t A, B / t, C) is valid too: count by statement, never by the bytes of a proof."""
     factor = 2 + secrets.randbelow(MODULUS - 2)
-    a = bn128.normalize(bn128.multiply(to_py_ecc_g1(evidence.proof.a), factor))
-    b = bn128.normalize(bn128.multiply(to_py_ecc_g2(evidence.proof.b), pow(factor, -1, MODULUS)))
-    changed = replace(evidence.proof, a=G1Point(*map(int, a)), b=from_py_ecc_g2(b))
+    changed = made_over(evidence.proof, factor)
     assert changed.a != evidence.proof.a
     assert changed.b != evidence.proof.b
     assert verifier.verify(evidence.key, evidence.signals, changed) is True
@@ -412,14 +411,6 @@ def random_twist_point() -> tuple[bn128.FQ2, bn128.FQ2, bn128.FQ2]:
         y = square_root_fq2(x * x * x + bn128.b2)
         if y is not None:
             return x, y, bn128.FQ2.one()
-
-
-def from_py_ecc_g2(affine: tuple[bn128.FQ2, bn128.FQ2]) -> G2Point:
-    def pair(value: bn128.FQ2) -> Fq2:
-        first, second = map(int, value.coeffs)
-        return first, second
-
-    return G2Point(pair(affine[0]), pair(affine[1]))
 
 
 def outside(point: G2Point) -> G2Point:

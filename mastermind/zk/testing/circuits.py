@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -18,12 +17,10 @@ from enum import Enum
 from functools import cached_property
 from pathlib import Path
 
-from filelock import FileLock
-
 from mastermind.errors import InvalidInputError, InvalidSignalsError, WitnessError
 from mastermind.zk import binfile
 from mastermind.zk.circuit import CircuitSpec
-from mastermind.zk.compile import OPTIONS, CompiledCircuit, compile_circuit
+from mastermind.zk.compile import OPTIONS, CompiledCircuit, compile_circuit, keep
 from mastermind.zk.discover import circuit_at, discover
 from mastermind.zk.r1cs import R1cs, read_symbols
 from mastermind.zk.render import RenderedCircuit, render
@@ -335,12 +332,7 @@ class Circuits:
         key = _digest(spec, rendered, build.value)
         if key not in self._systems:
             target = self._folder / key
-            self._folder.mkdir(parents=True, exist_ok=True)
-            with FileLock(self._folder / f"{key}.lock"):
-                if not target.is_dir():
-                    with tempfile.TemporaryDirectory(dir=self._folder) as temporary:
-                        compile_circuit(spec, rendered, self.toolchain, Path(temporary) / "made", build.value)
-                        (Path(temporary) / "made").rename(target)
+            keep(target, lambda made: compile_circuit(spec, rendered, self.toolchain, made, build.value))
             self._systems[key] = System(spec, build, Source(rendered), CompiledCircuit(spec.name, target))
         return self._systems[key]
 
