@@ -17,6 +17,8 @@
     |   |-- WrongProtocolError              a circuit that was set up for another protocol
     |   |-- InvalidProjectError             a project file or a circuit in it that is not as it should be
     |   |   `-- MissingProjectError         no project file at all
+    |   |-- CompileError                    the source of a circuit: an error, or a warning that is not accepted
+    |   |-- Phase1TooSmallError             a circuit that is too large for the phase 1
     |   `-- InvalidArtifactError            a file that is not what its manifest says
     |-- GameError                           the game says no
     |   |-- NotYourCodeError                a player was asked about a code that is the other player's
@@ -35,7 +37,6 @@
     |   |-- ToolNotFoundError
     |   |-- ToolTimeoutError
     |   |-- ToolFailedError                 a tool ended with an error; argv, exit code, stderr tail
-    |   |-- CompileError
     |   |-- WitnessError                    the inputs do not satisfy the circuit
     |   `-- SetupError
     |-- RejectedCeremonyError               a ceremony that does not hold; circuit, contribution and contributor
@@ -144,6 +145,24 @@ class MissingProjectError(InvalidProjectError):
     """A folder that belongs to no project."""
 
 
+class CompileError(InvalidInputError):
+    """A circuit that does not compile, or compiles with a warning that is not accepted."""
+
+    def __init__(self, message: str, *, file: str | None = None, line: int | None = None, reason: str = "") -> None:
+        super().__init__(message)
+        self.file = file
+        self.line = line
+        self.reason = reason
+
+
+class Phase1TooSmallError(InvalidInputError):
+    """A circuit that is too large for the phase 1 at hand; it needs one of the power `needed`."""
+
+    def __init__(self, message: str, *, needed: int) -> None:
+        super().__init__(message)
+        self.needed = needed
+
+
 class InvalidArtifactError(InvalidInputError):
     """A file that is damaged or is not what its manifest says; `path` names it."""
 
@@ -247,22 +266,15 @@ class ToolFailedError(ToolchainError):
         self.stderr_tail = stderr_tail
 
 
-class CompileError(ToolchainError):
-    """A circuit that does not compile, or compiles with a warning that is not accepted."""
-
-    def __init__(self, message: str, *, file: str | None = None, line: int | None = None, reason: str = "") -> None:
-        super().__init__(message)
-        self.file = file
-        self.line = line
-        self.reason = reason
-
-
 class WitnessError(ToolchainError):
-    """Inputs for which the circuit has no witness; `template` names the one that refused, if known."""
+    """Inputs for which the circuit has no witness; `template`, `file` and `line` say what refused, if known."""
 
-    def __init__(self, message: str, *, template: str | None = None, line: int | None = None) -> None:
+    def __init__(
+        self, message: str, *, template: str | None = None, file: str | None = None, line: int | None = None
+    ) -> None:
         super().__init__(message)
         self.template = template
+        self.file = file
         self.line = line
 
 

@@ -18,7 +18,7 @@ def main() -> None:
       mastermind demo                           watch a game, every step proved and verified
       mastermind rules                          the rules that can be played
 
-    Exit codes: 0 accepted, 1 rejected, 2 bad input, 3 a tool failed.
+    Exit codes: 0 accepted, 1 rejected, 2 bad input, 3 a tool failed, 130 interrupted.
     """
 
 

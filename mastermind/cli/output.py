@@ -21,7 +21,7 @@ ACCEPTED, REJECTED, BAD_INPUT, TOOL_FAILURE = 0, 1, 2, 3
 #: What shells report for a program that Ctrl-C ended; click's own 1 would read as a rejection.
 INTERRUPTED = 130
 
-EXIT_CODES = "\b\nExit codes: 0 accepted, 1 rejected, 2 bad input, 3 a tool failed."
+EXIT_CODES = "\b\nExit codes: 0 accepted, 1 rejected, 2 bad input, 3 a tool failed, 130 interrupted."
 
 P = ParamSpec("P")
 R = TypeVar("R")

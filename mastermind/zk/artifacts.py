@@ -42,6 +42,7 @@ from mastermind.errors import (
 from mastermind.zk.circuit import CircuitSpec, ProofSystem
 from mastermind.zk.compile import (
     OPTIONS,
+    SOURCE,
     CompiledCircuit,
     compile_circuit,
     compiled_folder,
@@ -563,7 +564,7 @@ def write_artifact(
     spec: CircuitSpec, rendered: RenderedCircuit, toolchain: Toolchain, folder: Path, setup: Mapping[str, Any]
 ) -> None:
     """Complete a folder of compiled circuit and keys: add the source, and the manifest over all that is there."""
-    rendered.write(folder / "source")
+    rendered.write(folder / SOURCE)
     constraints = folder / f"{spec.name}.r1cs"
     r1cs, (domain_power, _) = R1csHeader.read(constraints), required_power(constraints, spec.protocol)
     manifest = {

@@ -133,13 +133,10 @@ def start(name: str, bench: Workbench, phase1: Phase1, out: Path, progress: Prog
 
     Raises:
         InvalidInputError: `out` exists.
-        SetupError: the phase-1 file is too small.
+        Phase1TooSmallError: so it is for one of them.
         ToolchainError: snarkjs failed.
     """
-    if bench.domain_power > phase1.power:
-        raise SetupError(
-            f"these circuits need a phase-1 file of power {bench.domain_power}; {phase1.path.name} has {phase1.power}"
-        )
+    phase1.require(bench.domain_power, f"the largest of {', '.join(bench.sources)}")
     with _new_folder(out) as folder:
         ptau = folder / PHASE1
         shutil.copyfile(phase1.path, ptau)

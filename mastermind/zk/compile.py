@@ -1,7 +1,8 @@
 """From rendered source to constraints and a witness program.
 
 Owns the compiler call and what its messages mean. Compiler, optimisation level and flags are fixed: another
-choice gives another constraint system. Every warning fails the build unless the circuit lists it with a reason.
+choice gives another constraint system. Every warning about a circuit's own templates fails the build unless the circuit
+lists it with a reason; those about circomlib, which is pinned and which nobody here can change, are passed over.
 """
 
 from __future__ import annotations
@@ -16,29 +17,34 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from mastermind.errors import CompileError
+from mastermind.errors import CompileError, ToolFailedError, WitnessError
 from mastermind.zk.circuit import CircuitSpec
 from mastermind.zk.evidence import canonical_json
 from mastermind.zk.interface import Interface
 from mastermind.zk.progress import Progress, silent
 from mastermind.zk.r1cs import R1csHeader
-from mastermind.zk.render import RenderedCircuit, own_digests, render
+from mastermind.zk.render import RenderedCircuit, declared_in, is_circomlib, own_digests, render, shown_path
 from mastermind.zk.tools import CIRCOM_VERSION, Toolchain, packages_digest, run
 
 #: Full simplification: linear constraints cost proving time and prove nothing more.
 OPTIONS = ("--O2", "--inspect")
 TIMEOUT_S = 600.0
+#: The folder of the rendered source, beside what was made of it.
+SOURCE = "source"
 
 _DIAGNOSTIC = re.compile(
     r"^(?P<kind>error|warning)\[(?P<code>\w+)\]: (?P<reason>.*?)(?=^(?:error|warning)\[|^previous errors|\Z)",
     re.MULTILINE | re.DOTALL,
 )
 _PLACE = re.compile(r'┌─ "(?P<file>[^"]+)":(?P<line>\d+):\d+')
+_ABOUT = re.compile(r'In template "(\w+)\(')
+#: How a witness program names the template whose check has failed; it numbers the instances.
+_REFUSED = re.compile(r"\bin template (\w+?)(?:_\d+)? line: (\d+)")
 
 
 @dataclass(frozen=True)
 class CompiledCircuit:
-    """The compiler's output, in one folder: `<name>.r1cs`, `<name>.wasm`, `<name>.sym`."""
+    """The compiler's output, in one folder: `<name>.r1cs`, `<name>.wasm`, `<name>.sym`; and what it was made from."""
 
     name: str
     folder: Path
@@ -54,6 +60,11 @@ class CompiledCircuit:
     @property
     def sym(self) -> Path:
         return self.folder / f"{self.name}.sym"
+
+    @property
+    def source(self) -> Path:
+        """The folder of the rendered source."""
+        return self.folder / SOURCE
 
     @cached_property
     def interface(self) -> Interface:
@@ -114,6 +125,7 @@ def compile_source(
     Raises:
         CompileError: the source has an error or a warning that is not accepted, or has no constraint or no public
             signal.
+        ToolchainError: the compiler failed.
     """
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out) as folder:
@@ -127,10 +139,7 @@ def compile_source(
             accept=range(256),
         )
         output = completed.stdout + "\n" + completed.stderr
-        for diagnostic in _DIAGNOSTIC.finditer(output):
-            text = diagnostic.group()
-            if diagnostic["kind"] == "error" or not any(known in text for known, _ in spec.accepted_warnings):
-                raise _compile_error(rendered.name, diagnostic)
+        _require_accepted(spec, rendered, list(_DIAGNOSTIC.finditer(output)))
         stem = Path(rendered.main).stem
         made = {
             ".r1cs": work / f"{stem}.r1cs",
@@ -138,10 +147,17 @@ def compile_source(
             ".sym": work / f"{stem}.sym",
         }
         if completed.exit_code != 0 or not all(path.is_file() for path in made.values()):
+            # About a source the compiler says what is wrong.
             last = [line for line in output.splitlines() if line.strip()][-1:] or ["no output"]
-            raise CompileError(f"{rendered.name} does not compile: {last[0].strip()}", reason=last[0].strip())
+            raise ToolFailedError(
+                f"the compiler failed at {rendered.name}: {last[0].strip()}",
+                argv=toolchain.circom,
+                exit_code=completed.exit_code,
+                stderr_tail=output[-2000:],
+            )
         for suffix, path in made.items():
             path.rename(out / f"{spec.name}{suffix}")
+    rendered.write(out / SOURCE)
     compiled = CompiledCircuit(spec.name, out)
     header = R1csHeader.read(compiled.r1cs)
     if not header.constraint_count:
@@ -210,14 +226,62 @@ def keep(folder: Path, make: Callable[[Path], object]) -> None:
                 made.rename(folder)
 
 
-def _compile_error(name: str, diagnostic: re.Match[str]) -> CompileError:
-    reason = diagnostic["reason"].splitlines()[0].strip()
-    place = _PLACE.search(diagnostic.group())
-    file, line = (place["file"], int(place["line"])) if place else (None, None)
-    where = f"{file}, line {line}: " if place else ""
-    hint = (
-        ""
-        if diagnostic["kind"] == "error"
-        else (f" ({diagnostic['code']}; a warning, and warnings fail the build unless accepted-warnings lists them)")
+def refused(name: str, said: str, source: Path) -> WitnessError:
+    """The error for what the witness program of a circuit says when it refuses inputs.
+
+    Args:
+        said: by the program.
+        source: the folder of the rendered source, which knows the file; nothing when it is missing.
+    """
+    place = _REFUSED.search(said)
+    if place is None:
+        return WitnessError(f"the inputs do not satisfy {name}")
+    template, line = place[1], int(place[2])
+    files = {
+        path.relative_to(source).as_posix(): path.read_text("utf-8", "replace")
+        for path in source.rglob("*")
+        if path.is_file()
+    }
+    declared = declared_in(files).get(template)
+    file = None if declared is None else shown_path(declared)
+    where = template if file is None else f"{template} in {file}"
+    return WitnessError(
+        f"the inputs do not satisfy {name}: {where}, line {line}, refuses them", template=template, file=file, line=line
     )
-    return CompileError(f"{name} does not compile: {where}{reason}{hint}", file=file, line=line, reason=reason)
+
+
+def _require_accepted(spec: CircuitSpec, rendered: RenderedCircuit, diagnostics: Sequence[re.Match[str]]) -> None:
+    """Check that a compiler has said nothing but what is accepted. Raises CompileError."""
+    declared = declared_in(rendered.files)
+
+    def accepted(diagnostic: re.Match[str]) -> bool:
+        text = diagnostic.group()
+        place, about = _PLACE.search(text), _ABOUT.search(text)
+        file = place["file"] if place else declared.get(about[1], "") if about else ""
+        return is_circomlib(file) or any(known in text for known, _ in spec.accepted_warnings)
+
+    errors = [found for found in diagnostics if found["kind"] == "error"]
+    warnings = [found for found in diagnostics if found["kind"] == "warning" and not accepted(found)]
+    if not errors and not warnings:
+        return
+    first = (*errors, *warnings)[0]
+    reason = _reason(first)
+    place = _PLACE.search(first.group())
+    file, line = (shown_path(place["file"]), int(place["line"])) if place else (None, None)
+    where = f"{file}, line {line}: " if place else ""
+    hint = "" if errors else _warning_hint(spec, first["code"], list(dict.fromkeys(map(_reason, warnings))))
+    raise CompileError(f"{rendered.name} does not compile: {where}{reason}{hint}", file=file, line=line, reason=reason)
+
+
+def _reason(diagnostic: re.Match[str]) -> str:
+    return diagnostic["reason"].splitlines()[0].strip()
+
+
+def _warning_hint(spec: CircuitSpec, code: str, reasons: Sequence[str]) -> str:
+    """What to do about warnings: the lines for a project's file stand by themselves, to be copied."""
+    unused = "if outputs are unused on purpose, `_ <== Template(...)(...)` says so; " if code == "CA02" else ""
+    listed = "".join(f"    {{ text = '{reason}', reason = \"...\" }},\n" for reason in reasons)
+    return (
+        f" ({code}, a warning, which fails the build; {unused}what is meant is accepted by this in pyproject.toml:)\n\n"
+        f"[tool.mastermind.zk.circuits.{spec.name}]\nsource = '{spec.template}'\naccepted-warnings = [\n{listed}]"
+    )

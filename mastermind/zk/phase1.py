@@ -18,7 +18,7 @@ from typing import Literal
 
 from filelock import FileLock
 
-from mastermind.errors import InvalidArtifactError, SetupError
+from mastermind.errors import InvalidArtifactError, Phase1TooSmallError
 from mastermind.field import COORDINATE_MODULUS
 from mastermind.zk.binfile import SectionedFile
 from mastermind.zk.progress import Progress, silent
@@ -136,6 +136,13 @@ class Phase1:
     origin: Origin
     digest: str
 
+    def require(self, power: int, circuit: str) -> None:
+        """Check that it serves a circuit that needs 2^`power`. Raises Phase1TooSmallError."""
+        if power > self.power:
+            raise Phase1TooSmallError(
+                f"{circuit} needs a phase-1 file of power {power}; {self.path.name} has {self.power}", needed=power
+            )
+
 
 def read_power(path: Path) -> int:
     """Check the structure of a prepared `.ptau` and return its power.
@@ -199,12 +206,12 @@ def development_phase1(power: int, toolchain: Toolchain, home: Path, progress: P
     """Return a development phase 1 of at least 2^power, made on first use and kept under `home`.
 
     Raises:
-        SetupError: no such power.
+        Phase1TooSmallError: none of this power is made here.
         ToolchainError: it could not be made.
     """
     power = max(power, DEVELOPMENT_POWER)
     if power > DEVELOPMENT_MAX_POWER:
-        raise SetupError(f"a circuit of 2^{power} constraints needs a public phase-1 file (--ptau)")
+        raise Phase1TooSmallError(f"a circuit that needs 2^{power} needs a public phase-1 file (--ptau)", needed=power)
     folder = home / "phase1"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"development_{power}.ptau"

@@ -132,19 +132,27 @@ class Project:
     ) -> CircuitSpec:
         """Return a circuit by its name in the project or by the path of its source, its signals not known yet.
 
+        The path of the source of a described circuit means that circuit.
+
         Args:
             circuit: a name, or a path that ends in .circom or .circom.j2.
             parameters: for the template, over those of the project.
             protocol: instead of the project's.
 
         Raises:
-            InvalidProjectError: there is no such circuit.
+            InvalidProjectError: there is no such circuit, or several have this source.
             InvalidArtifactError: there is no such source, or it is outside the project.
         """
-        described = self.entries.get(circuit)
-        if described is None and not circuit.endswith(_SUFFIXES):
+        if circuit.endswith(_SUFFIXES):
+            path = Path(circuit).resolve()
+            names = [name for name, entry in self.entries.items() if entry.source.resolve() == path]
+            if len(names) > 1:
+                raise InvalidProjectError(f"{circuit} is the source of {', '.join(names)}; name one", field="circuit")
+            circuit = names[0] if names else circuit
+        elif circuit not in self.entries:
             known = f"; it has {', '.join(self.entries)}" if self.entries else ""
             raise InvalidProjectError(f"the project has no circuit {circuit[:70]!r}{known}", field="circuit")
+        described = self.entries.get(circuit)
         entry = described or CircuitEntry(Path(circuit), protocol=self.protocol)
         name = circuit if described else entry.source.name.removesuffix(".j2").removesuffix(".circom")
         if _NAME.fullmatch(name) is None:
@@ -193,7 +201,7 @@ class Project:
         values = spec.check_inputs(inputs)
         from mastermind.zk.witness import Witness, WitnessCalculator
 
-        calculator = WitnessCalculator(compiled.wasm.read_bytes(), spec.name)
+        calculator = WitnessCalculator(compiled.wasm.read_bytes(), spec.name, compiled.source)
         return Witness.read(spec, values, calculator.calculate(values), compiled.sym)
 
     def setup(self, spec: CircuitSpec, *, force: bool = False, progress: Progress = silent) -> BuiltCircuit:

@@ -21,6 +21,7 @@ import groth16py
 from mastermind.errors import InvalidArtifactError, MalformedProofError, MissingSampleError, ProofSelfCheckError
 from mastermind.zk import binfile
 from mastermind.zk.artifacts import BuiltCircuit, SelfTest
+from mastermind.zk.compile import SOURCE
 from mastermind.zk.evidence import Proof, VerifyingKey
 from mastermind.zk.r1cs import encode_witness
 from mastermind.zk.snarkjs import Snarkjs, SnarkjsCli
@@ -190,7 +191,7 @@ def _loaded(circuit: BuiltCircuit) -> tuple[Any, WitnessCalculator]:
         key, _ = groth16py.import_zkey(str(circuit.zkey))
     except Exception as error:  # groth16py reports a damaged zkey by several classes
         raise InvalidArtifactError(f"{circuit.zkey} cannot be loaded: {error}", path=circuit.zkey) from error
-    return key, WitnessCalculator(circuit.wasm.read_bytes(), circuit.spec.name)
+    return key, WitnessCalculator(circuit.wasm.read_bytes(), circuit.spec.name, circuit.folder / SOURCE)
 
 
 @contextmanager

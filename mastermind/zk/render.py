@@ -22,6 +22,7 @@ from mastermind.zk.circuit import CircuitSpec
 
 # Wherever on a line, and not in a comment or another string: those are matched to be passed over.
 _INCLUDE = re.compile(r'//[^\n]*|/\*.*?\*/|\binclude\s*"(?P<path>[^"\n]+)"|"[^"\n]*"', re.DOTALL)
+_TEMPLATE = re.compile(r"//[^\n]*|/\*.*?\*/|\btemplate\s+(?:(?:custom|parallel)\s+)*(?P<name>\w+)\s*\(", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,16 @@ def render(spec: CircuitSpec, circomlib: Path) -> RenderedCircuit:
 def is_circomlib(path: str) -> bool:
     """Whether a path of a rendered circuit is a file of circomlib, which is pinned with the other npm packages."""
     return "circomlib" in path.split("/")[:-1]
+
+
+def declared_in(files: Mapping[str, str]) -> dict[str, str]:
+    """The path of the file that declares each template. Of one name there is one: the compiler takes no two."""
+    return {found["name"]: path for path, text in files.items() for found in _TEMPLATE.finditer(text) if found["name"]}
+
+
+def shown_path(path: str) -> str:
+    """A path of a rendered circuit as people know it: files of circomlib by their place in that package."""
+    return path[path.rindex("circomlib/") :] if is_circomlib(path) else path
 
 
 def own_digests(spec: CircuitSpec) -> dict[str, str]:

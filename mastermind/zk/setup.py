@@ -46,13 +46,11 @@ def make_keys(
     """Make the keys of a compiled circuit in the folder `out`.
 
     Raises:
-        SetupError: the phase-1 file is too small (known before any tool runs), or the finished key is not right.
+        Phase1TooSmallError: known before any tool runs.
+        SetupError: the finished key is not right.
         ToolchainError: snarkjs failed.
     """
-    if domain_power > phase1.power:
-        raise SetupError(
-            f"{compiled.name} needs a phase-1 file of power {domain_power}; {phase1.path.name} has {phase1.power}"
-        )
+    phase1.require(domain_power, compiled.name)
     zkey, verifying_key = out / f"{compiled.name}.zkey", out / "verification_key.json"
     progress(f"{compiled.name}: phase 2")
     beacon = secrets.token_hex(32)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import re
 import subprocess
 import tempfile
 import threading
@@ -24,6 +23,7 @@ from typing import Any, Protocol
 
 from mastermind.errors import BackendUnavailableError, ToolFailedError, ToolTimeoutError, WitnessError
 from mastermind.zk.circuit import ProofSystem
+from mastermind.zk.compile import SOURCE, refused
 from mastermind.zk.evidence import Proof, VerifyingKey, parse_json, parse_public_signals, public_json
 from mastermind.zk.tools import Toolchain, kill_group, run
 
@@ -33,7 +33,6 @@ TIMEOUT_S = 120.0
 _TELLING_DIGITS = 12
 #: What `verify` says of a proof that holds: Groth16 and PLONK, FFLONK.
 _ACCEPTED = ("OK!", "PROOF VERIFIED SUCCESSFULLY")
-_REFUSED = re.compile(r"Error in template (\w+?)_\d+ line: (\d+)")
 
 
 class Snarkjs(Protocol):
@@ -82,7 +81,7 @@ class SnarkjsCli:
                     stdin=json.dumps(_as_strings(inputs)).encode(),
                 )
             except ToolFailedError as error:
-                raise _translated(error, inputs) from None  # The original may repeat inputs.
+                raise _translated(error, inputs, wasm) from None  # The original may repeat inputs.
             try:
                 proof = parse_json(proof_file.read_bytes())
                 return proof, parse_public_signals(parse_json(public_file.read_bytes()))
@@ -128,7 +127,10 @@ class SnarkjsWorker:
         self._closed = False
 
     def prove(self, inputs: Mapping[str, Sequence[int]], wasm: Path, zkey: Path) -> tuple[Proof, tuple[int, ...]]:
-        result = self._request("prove", inputs=_as_strings(inputs), wasm=str(wasm), zkey=str(zkey))
+        try:
+            result = self._request("prove", inputs=_as_strings(inputs), wasm=str(wasm), zkey=str(zkey))
+        except ToolFailedError as error:
+            raise _translated(error, inputs, wasm) from None
         try:
             return Proof.parse(result["proof"]), parse_public_signals(result["publicSignals"])
         except (KeyError, TypeError, ValueError) as error:
@@ -179,13 +181,12 @@ class SnarkjsWorker:
                     ) from error
                 continue
             if "error" in reply:
-                failure = ToolFailedError(
+                raise ToolFailedError(
                     f"snarkjs {method} failed: {reply['error']}",
                     argv=self._argv,
                     exit_code=0,
                     stderr_tail=reply["error"],
                 )
-                raise _translated(failure, parameters.get("inputs", {}))
             return reply["result"]
         raise AssertionError("unreachable")
 
@@ -289,19 +290,13 @@ def _as_strings(inputs: Mapping[str, Sequence[int]]) -> dict[str, list[str]]:
     return {name: [str(value) for value in values] for name, values in inputs.items()}
 
 
-def _translated(error: ToolFailedError, inputs: Mapping[str, Sequence[int | str]]) -> ToolFailedError | WitnessError:
+def _translated(
+    error: ToolFailedError, inputs: Mapping[str, Sequence[int]], wasm: Path
+) -> ToolFailedError | WitnessError:
     """A refusal by the circuit is not a failure of the tool; and no error repeats what was to be proved."""
     text = error.stderr_tail
-    place = _REFUSED.search(text)
-    if place is not None:
-        template, line = place[1], int(place[2])
-        return WitnessError(
-            f"the inputs do not satisfy the circuit: {template}, line {line}, refuses them",
-            template=template,
-            line=line,
-        )
-    if "Assert Failed" in text:
-        return WitnessError("the inputs do not satisfy the circuit")
+    if "Assert Failed" in text or "Error in template" in text:
+        return refused(wasm.stem, text, wasm.parent / SOURCE)
     if any(len(str(value)) >= _TELLING_DIGITS and str(value) in text for values in inputs.values() for value in values):
         return ToolFailedError(
             "snarkjs failed; what it said repeats inputs, and is not shown",

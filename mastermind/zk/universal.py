@@ -235,15 +235,11 @@ def make_universal_keys(
     """Make `<name>.zkey` and `verification_key.json` in the folder `out`.
 
     Raises:
-        SetupError: the phase-1 file is too small (known before any tool runs), or the finished key is not right.
+        Phase1TooSmallError: known before any tool runs.
+        SetupError: the finished key is not right.
         ToolchainError: snarkjs failed.
     """
-    needed = phase1_power(domain, protocol)
-    if needed > phase1.power:
-        raise SetupError(
-            f"{compiled.name} needs a phase-1 file of power {needed} for {protocol}; {phase1.path.name} has "
-            f"{phase1.power}"
-        )
+    phase1.require(phase1_power(domain, protocol), f"{compiled.name} by {protocol}")
     zkey, verifying_key = out / f"{compiled.name}.zkey", out / "verification_key.json"
     progress(f"{compiled.name}: {protocol} setup")
     run([*toolchain.snarkjs, protocol, "setup", compiled.r1cs, phase1.path, zkey], timeout_s=TIMEOUT_S)

@@ -7,7 +7,6 @@ module is shared, and kept in wasmtime's cache.
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ import wasmtime
 from mastermind.errors import InvalidArtifactError, InvalidSignalsError, WitnessError
 from mastermind.zk import binfile
 from mastermind.zk.circuit import CircuitSpec, SignalValues
+from mastermind.zk.compile import SOURCE, refused
 from mastermind.zk.r1cs import encode_witness, read_symbols
 from mastermind.zk.tools import CIRCOM_VERSION
 
@@ -31,7 +31,6 @@ _IMPORTS = frozenset({"exceptionHandler", "printErrorMessage", "writeBufferMessa
 _CALLED = ("init", "setInputSignal", "getInputSignalSize", "getWitnessSize", "getInputSize", "getMessageChar")
 _EXPORTS = frozenset({*_CALLED, "getSharedRWMemoryStart", "getWitness", "memory"})
 _ASSERT_FAILED = 4
-_PLACE = re.compile(r"(?:Error in|in) template (\w+?)(?:_\d+)? line: (\d+)")
 
 # One call from Python costs more than all the copying: this loop fetches the whole witness in one.
 _COLLECTOR = """
@@ -124,25 +123,32 @@ class Witness:
 class WitnessCalculator:
     """Calculates witnesses of one circuit. Safe to use from several threads at once."""
 
-    def __init__(self, wasm: bytes, name: str) -> None:
+    def __init__(self, wasm: bytes, name: str, source: Path | None = None) -> None:
         """Compile (or fetch from the cache) the WASM of the circuit `name`.
 
+        `source`, the folder of its rendered source, lets errors name the file.
+
         Raises:
-            WitnessError: it is not WASM that this version can run.
+            InvalidArtifactError: it is not WASM that this version can run.
         """
         self._name = name
+        self._source = source or Path(SOURCE)
+        path = Path(f"{name}.wasm")
         try:
             self._module = wasmtime.Module(_engine(), wasm)
         except wasmtime.WasmtimeError as error:
-            raise WitnessError(f"{name}.wasm is damaged: {str(error).splitlines()[0]}") from error
+            raise InvalidArtifactError(f"{path} is damaged: {str(error).splitlines()[0]}", path=path) from error
         missing = sorted(_EXPORTS - {item.name for item in self._module.exports})
         if missing:
-            raise WitnessError(f"{name}.wasm has no {missing[0]!r}: it is not what circom 2 makes of a circuit")
+            raise InvalidArtifactError(
+                f"{path} has no {missing[0]!r}: it is not what circom 2 makes of a circuit", path=path
+            )
         unknown = [i.name for i in self._module.imports if i.module != _RUNTIME or i.name not in _IMPORTS]
         if unknown:
-            raise WitnessError(
-                f"{name}.wasm needs {unknown[0]!r}, which this runtime (for circom {CIRCOM_VERSION}) does not provide: "
-                "it was made by another compiler version"
+            raise InvalidArtifactError(
+                f"{path} needs {unknown[0]!r}, which this runtime (for circom {CIRCOM_VERSION}) does not provide: "
+                "it was made by another compiler version",
+                path=path,
             )
 
     def calculate(self, inputs: Mapping[str, Sequence[int]]) -> bytes:
@@ -167,7 +173,9 @@ class WitnessCalculator:
             messages.append(text.decode("utf-8", "replace").strip())
 
         def fail(code: int) -> None:
-            raise _refusal(self._name, code, messages)
+            if code != _ASSERT_FAILED:
+                raise WitnessError(f"{self._name} cannot take these inputs (circom error {code})")
+            raise refused(self._name, " ".join(messages), self._source)
 
         handlers: dict[str, Callable[..., Any]] = {"exceptionHandler": fail, "printErrorMessage": message}
         imports = []
@@ -208,15 +216,6 @@ class WitnessCalculator:
         collector = wasmtime.Instance(store, _collector(), [memory, _function(exports["getWitness"])])
         _function(collector.exports(store)["collect"])(store, count, shared, start)
         return bytes(memory.read(store, start, start + size_bytes))
-
-
-def _refusal(name: str, code: int, messages: Sequence[str]) -> WitnessError:
-    place = _PLACE.search(" ".join(messages))
-    template, line = (place[1], int(place[2])) if place else (None, None)
-    if code != _ASSERT_FAILED:
-        return WitnessError(f"{name} cannot take these inputs (circom error {code})", template=template, line=line)
-    where = f": {template}, line {line}, refuses them" if place else ""
-    return WitnessError(f"the inputs do not satisfy {name}{where}", template=template, line=line)
 
 
 def _ignore(*_: object) -> None:

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from mastermind.cli import main
-from mastermind.cli.output import BAD_INPUT, REJECTED, TOOL_FAILURE
+from mastermind.cli.output import BAD_INPUT, REJECTED
 from mastermind.field import MODULUS
 from mastermind.zk.artifacts import ArtifactStore
 from mastermind.zk.phase1 import Phase1
@@ -192,11 +192,47 @@ def test_what_is_not_there_is_bad_input(zk: Shell, words: tuple[str, ...]) -> No
     assert zk(*words).exit_code == BAD_INPUT
 
 
-def test_a_source_that_does_not_compile_is_a_tool_failure(zk: Shell) -> None:
+def test_a_source_that_does_not_compile_is_bad_input(zk: Shell) -> None:
     (zk.root / "square.circom.j2").write_text(SQUARE.replace("x[1] + k", "x[1] + unknown"), "utf-8")
     done = zk("compile", "square")
-    assert done.exit_code == TOOL_FAILURE
+    assert done.exit_code == BAD_INPUT
     assert "line 6" in done.err
+
+
+def test_a_warning_says_what_to_write_to_accept_it(zk: Shell) -> None:
+    circuit = SQUARE.replace("    signal output", "    signal unused[2];\n    signal idle;\n    signal output")
+    (zk.root / "other.circom").write_text(circuit.replace("{{ N }}", "2"), "utf-8")
+    done = zk("compile", "other.circom")
+    assert done.exit_code == BAD_INPUT
+    lines = done.err[done.err.index("\n[tool.") :]
+    with (zk.root / "pyproject.toml").open("a", encoding="utf-8") as file:
+        file.write(lines)
+    # The path means what is described now.
+    for name in ("other", "other.circom"):
+        assert zk.good("compile", name, "--json").json["constraints"] == 1
+
+
+def test_a_phase_1_that_is_too_small_is_bad_input(zk: Shell, phase1: Phase1) -> None:
+    circuit = "bits * (bits - 1) === 0;\n    signal powers[4500];\n    powers[0] <== k * k;\n"
+    circuit += "    for (var i = 1; i < 4500; i++) { powers[i] <== powers[i - 1] * powers[i - 1] + k; }"
+    circuit = SQUARE.replace("    signal output", f"    signal bits <== k;\n    {circuit}\n    signal output")
+    (zk.root / "square.circom.j2").write_text(circuit, "utf-8")
+    done = zk("setup", "square", "--ptau", phase1.path, "--accept-private-ptau")
+    assert done.exit_code == BAD_INPUT
+    assert "needs a phase-1 file of power 13" in done.err
+
+
+def test_a_false_statement_is_rejected_by_template_file_and_line(zk: Shell) -> None:
+    circuit = SQUARE.replace(
+        "pragma circom 2.2.0;", 'pragma circom 2.2.0;\ninclude "circomlib/circuits/bitify.circom";'
+    )
+    (zk.root / "byte.circom").write_text(
+        circuit.replace("{{ N }}", "2").replace("    signal output", "    _ <== Num2Bits(8)(k);\n    signal output"),
+        "utf-8",
+    )
+    done = zk("witness", "byte.circom", "--inputs", "-", stdin='{"k": 256, "x": [1, 1]}')
+    assert done.exit_code == REJECTED
+    assert "Num2Bits in circomlib/circuits/bitify.circom, line 38" in done.err
 
 
 def test_a_project_that_is_not_as_it_should_be_is_bad_input(zk: Shell) -> None:
@@ -214,8 +250,8 @@ def test_verify_accepts_the_proof_and_names_the_statement(zk: Shell) -> None:
     shown = zk.good("verify", "square", "proof", "--json").json
     assert (shown["accepted"], shown["keys"]) == (True, "development")
     assert shown["public"] == {"y": str(OUTPUT), "k": "2"}
-    # By path it is the same circuit.
-    assert zk.good("verify", "square.circom.j2", "proof", "--param", "N=2").out.startswith("native     accepted")
+    # The path of its source means the same circuit.
+    assert zk.good("verify", "square.circom.j2", "proof").out.startswith("native     accepted")
 
 
 def set_signal(value: object) -> Any:

@@ -23,10 +23,9 @@ import pytest
 from mastermind.errors import (
     CompileError,
     InvalidArtifactError,
+    Phase1TooSmallError,
     ProofSelfCheckError,
-    SetupError,
     ToolFailedError,
-    WitnessError,
     WrongKeySetError,
 )
 from mastermind.game.circuits import certify_game, give_clue, make_guess, open_game
@@ -400,7 +399,7 @@ def test_art_4_8_below_the_manifest_a_bad_wasm_is_refused_by_name(
     bad = copied(tiny, tmp_path / "artifact")
     path = damage(bad, sibling)
     bad = sign_again(bad)
-    with pytest.raises(WitnessError) as refusal:
+    with pytest.raises(InvalidArtifactError) as refusal:
         NativeProver().prove(BuiltCircuit.load(bad.folder, bad.spec), product_inputs(3))
     assert path.name in str(refusal.value)
 
@@ -604,7 +603,7 @@ def no_tools(monkeypatch: pytest.MonkeyPatch) -> None:
 def expect_too_small(circuit: BuiltCircuit, small: Phase1, toolchain: Toolchain, out: Path) -> None:
     power = R1cs.read(circuit.r1cs).domain_power
     assert power > small.power
-    with pytest.raises(SetupError) as refusal:
+    with pytest.raises(Phase1TooSmallError) as refusal:
         make_keys(CompiledCircuit(circuit.spec.name, circuit.folder), power, small, toolchain, out)
     assert f"power {power}" in str(refusal.value)
     assert small.path.name in str(refusal.value)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from mastermind.errors import InvalidArtifactError, InvalidInputError, RejectedCeremonyError, SetupError
+from mastermind.errors import InvalidArtifactError, InvalidInputError, Phase1TooSmallError, RejectedCeremonyError
 from mastermind.zk import binfile, ceremony
 from mastermind.zk.archive import export_key_set, import_key_set
 from mastermind.zk.artifacts import ArtifactStore, BuiltCircuit, KeySet
@@ -276,7 +276,7 @@ def test_a_beacon_that_will_not_do_is_refused(bad: tuple[str, int, str]) -> None
 
 @pytest.mark.usefixtures("no_tool")
 def test_a_phase_1_that_is_too_small_is_refused(bench: Workbench, public: Phase1, tmp_path: Path) -> None:
-    with pytest.raises(SetupError):
+    with pytest.raises(Phase1TooSmallError):
         ceremony.start("products", bench, replace(public, power=0), tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from mastermind.errors import CompileError, InvalidArtifactError
+from mastermind.errors import CompileError, InvalidArtifactError, ToolFailedError
+from mastermind.zk import compile
 from mastermind.zk.compile import compile_circuit
 from mastermind.zk.r1cs import R1cs
 from mastermind.zk.render import own_digests, render
-from mastermind.zk.tools import Toolchain
+from mastermind.zk.tools import Completed, Toolchain
 from tests.zk.tiny import TEMPLATE, product
 
 
@@ -109,6 +110,37 @@ def test_cir_3_a_warning_that_is_listed_with_a_reason_passes(
         with pytest.raises(CompileError) as failure:
             compile_circuit(replace(spec, accepted_warnings=(known,)), rendered, toolchain, tmp_path / "other")
         assert known[0] not in failure.value.reason
+
+
+@pytest.mark.parametrize(
+    ("line", "own"),
+    [("signal less <== LessThan(8)([x, y]);", False), ("component bits = Num2Bits(8); bits.in <== x;", True)],
+)
+def test_warnings_about_circomlib_itself_are_passed_over(
+    toolchain: Toolchain, circomlib: Path, tmp_path: Path, line: str, own: bool
+) -> None:
+    """`LessThan` leaves outputs of its own `Num2Bits` unused; one who does so in a circuit of theirs has to say it."""
+    template = with_line(line).replace(
+        "pragma circom 2.2.0;", 'pragma circom 2.2.0; include "circomlib/comparators.circom";'
+    )
+    spec = product(tmp_path / "src", template=template)
+    rendered = render(spec, circomlib)
+    if not own:
+        compile_circuit(spec, rendered, toolchain, tmp_path / "out")
+        return
+    with pytest.raises(CompileError) as failure:
+        compile_circuit(spec, rendered, toolchain, tmp_path / "out")
+    assert "bits.out" in failure.value.reason
+
+
+def test_a_compiler_that_fails_without_a_word_about_the_source_is_a_failed_tool(
+    toolchain: Toolchain, circomlib: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compile, "run", lambda *_, **__: Completed(1, "", "out of memory"))
+    spec = product(tmp_path / "src")
+    with pytest.raises(ToolFailedError) as failure:
+        compile_circuit(spec, render(spec, circomlib), toolchain, tmp_path / "out")
+    assert "out of memory" in failure.value.stderr_tail
 
 
 def test_cir_10_two_compilations_are_the_same(toolchain: Toolchain, circomlib: Path, tmp_path: Path) -> None:

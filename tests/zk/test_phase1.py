@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mastermind.errors import InvalidArtifactError, SetupError, ToolFailedError
+from mastermind.errors import InvalidArtifactError, Phase1TooSmallError, ToolFailedError
 from mastermind.zk import binfile
 from mastermind.zk.artifacts import ArtifactStore
 from mastermind.zk.binfile import SectionedFile
@@ -176,5 +176,5 @@ def test_the_development_file_is_made_once_and_kept(store: ArtifactStore, toolch
 
 
 def test_a_power_beyond_any_file_is_refused(toolchain: Toolchain, tmp_path: Path) -> None:
-    with pytest.raises(SetupError):
+    with pytest.raises(Phase1TooSmallError):
         development_phase1(MAX_POWER + 1, toolchain, tmp_path)

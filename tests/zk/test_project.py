@@ -81,6 +81,15 @@ def test_everything_that_can_be_said_is_read(root: Path) -> None:
         other.sample()
 
 
+def test_the_path_of_a_source_means_the_circuit_that_is_described(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(root / "circuits")
+    assert Project.find().source("product.circom.j2") == Project.find().source("product")
+    (root / "pyproject.toml").write_text(FULL.replace("other.circom", "product.circom.j2"), "utf-8")
+    with pytest.raises(InvalidProjectError) as refusal:
+        Project.find().source("product.circom.j2")
+    assert refusal.value.field == "circuit"
+
+
 BAD: Mapping[str, tuple[tuple[str, str], str]] = {
     "unknown field": (("ptau =", "ptua ="), "ptua"),
     "unknown field of a circuit": (("sample =", "smaple ="), "circuits.product.smaple"),
@@ -152,11 +161,12 @@ def test_who_says_where_the_home_is(root: Path, tmp_path: Path, monkeypatch: pyt
 
 def test_circuits_by_path(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = Project.find(root)
-    spec = project.source(str(root / "circuits" / "other.circom"))
+    (root / "circuits" / "new.circom").write_text(MAIN, "utf-8")
+    spec = project.source(str(root / "circuits" / "new.circom"))
     # The nearest pyproject.toml is the root of its sources, as for a name; defaults are the project's.
-    assert (spec.name, spec.sources, spec.protocol) == ("other", root, "plonk")
+    assert (spec.name, spec.sources, spec.protocol) == ("new", root, "plonk")
     monkeypatch.chdir(root / "circuits")
-    assert Project.without_file().source("other.circom") == replace(spec, protocol="groth16")
+    assert Project.without_file().source("new.circom") == replace(spec, protocol="groth16")
 
 
 @pytest.mark.parametrize("name", ["prodcut", "", "circuits/product.sol", "a b.circom"])

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import wasmtime
 
-from mastermind.errors import ToolFailedError, ToolNotFoundError, ToolTimeoutError, WitnessError
+from mastermind.errors import InvalidArtifactError, ToolFailedError, ToolNotFoundError, ToolTimeoutError
 from mastermind.zk.artifacts import ArtifactStore, BuiltCircuit, KeySet
 from mastermind.zk.circuit import CircuitSpec, Signal
 from mastermind.zk.compile import compile_circuit
@@ -278,7 +278,7 @@ def test_tlc_4_a_witness_program_with_an_unknown_import_is_refused(
     products: tuple[ArtifactStore, KeySet], tmp_path: Path
 ) -> None:
     assert WitnessCalculator(with_import("showSharedRWMemory"), "x").calculate({"x": [7]})[0] == 7
-    with pytest.raises(WitnessError) as refusal:
+    with pytest.raises(InvalidArtifactError) as refusal:
         WitnessCalculator(with_import("writeSharedRWMemoryLine"), "x")
     assert "writeSharedRWMemoryLine" in str(refusal.value)
     assert CIRCOM_VERSION in str(refusal.value)
@@ -286,7 +286,7 @@ def test_tlc_4_a_witness_program_with_an_unknown_import_is_refused(
     bad = copied(products[1]["product"], tmp_path / "artifact")
     bad.wasm.write_bytes(with_import("writeSharedRWMemoryLine"))
     bad = sign_again(bad)
-    with pytest.raises(WitnessError) as refusal:
+    with pytest.raises(InvalidArtifactError) as refusal:
         NativeProver().prove(BuiltCircuit.load(bad.folder, bad.spec), product_inputs(3))
     assert bad.wasm.name in str(refusal.value)
 
@@ -295,7 +295,7 @@ def test_tlc_4_a_witness_program_with_an_unknown_import_is_refused(
     "text", ["(module)", '(module (memory (export "memory") 1) (func (export "init") (param i32)))']
 )
 def test_tlc_4_wasm_that_is_no_witness_program_is_refused(text: str) -> None:
-    with pytest.raises(WitnessError):
+    with pytest.raises(InvalidArtifactError):
         WitnessCalculator(bytes(wasmtime.wat2wasm(text)), "x")
 
 

@@ -19,7 +19,7 @@ from mastermind.errors import (
     InvalidSignalsError,
     MalformedKeyError,
     MalformedProofError,
-    SetupError,
+    Phase1TooSmallError,
     WrongProtocolError,
 )
 from mastermind.field import COORDINATE_MODULUS, MODULUS
@@ -178,7 +178,7 @@ def test_sil_1_a_phase_1_that_is_too_small_is_refused_with_the_number(
     spec = square(tmp_path / "src", proved.store.home, proved.protocol)
     needed = phase1_power(3, proved.protocol)
     small = replace(phase1, power=needed - 1)
-    with pytest.raises(SetupError) as refusal:
+    with pytest.raises(Phase1TooSmallError) as refusal:
         proved.store.build_circuit(spec, lambda _: None, phase1=small, force=True)
     assert f"power {needed}" in str(refusal.value)
     assert list((proved.store.home / "tmp").iterdir()) == []

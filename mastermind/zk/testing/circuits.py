@@ -99,7 +99,9 @@ class System:
     def calculator(self) -> WitnessCalculator:
         """Its witness program."""
         wasm = self.compiled.wasm.read_bytes()
-        return WitnessCalculator(unchecked(wasm, self.spec.name) if self.build is Build.OPEN else wasm, self.spec.name)
+        if self.build is Build.OPEN:
+            wasm = unchecked(wasm, self.spec.name)
+        return WitnessCalculator(wasm, self.spec.name, self.compiled.source)
 
     def calculate(self, inputs: Values) -> Witness:
         """Let the circuit's own program compute a witness from inputs that nothing has checked.

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from mastermind.errors import InvalidArtifactError
-from mastermind.zk.render import RenderedCircuit
+from mastermind.zk.render import RenderedCircuit, shown_path
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _TEMPLATE = re.compile(r"\btemplate\s+(?:(?:custom|parallel)\s+)*(\w+)\s*\([^)]*\)\s*\{")
@@ -33,12 +33,14 @@ class Template:
 
     Attributes:
         name: as in the source.
+        file: that declares it.
         components: template by name of the component (without indices).
         outputs: names of its output signals.
         hints: names of its signals that are assigned with `<--`.
     """
 
     name: str
+    file: str
     components: dict[str, str]
     outputs: frozenset[str]
     hints: frozenset[str]
@@ -61,6 +63,7 @@ class Source:
                 declared = set(_COMPONENT.findall(body))
                 found[match[1]] = Template(
                     name=match[1],
+                    file=shown_path(path),
                     components={name: made for name, made in _INSTANCE.findall(body) if name in declared},
                     outputs=frozenset(_OUTPUT.findall(body)),
                     hints=frozenset(left or right for left, right in _HINT.findall(body)),

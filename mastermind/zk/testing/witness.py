@@ -28,6 +28,7 @@ class Guard:
         row: its place in the constraint system.
         component: the innermost component that all its signals are in, such as `main.score.same[0]`.
         template: of that component.
+        file: that declares the template.
         enclosing: the components and templates that this component is in, and itself, but for main's.
         signals: full names of its signals.
     """
@@ -35,11 +36,12 @@ class Guard:
     row: int
     component: str
     template: str
+    file: str
     enclosing: frozenset[str]
     signals: frozenset[str]
 
     def __str__(self) -> str:
-        return f"{self.template} {self.component}: {', '.join(sorted(self.signals))}"
+        return f"{self.template} {self.component} ({self.file}): {', '.join(sorted(self.signals))}"
 
     def belongs_to(self, name: str) -> bool:
         """Whether it is in a template or component of this name, or on a signal."""
@@ -168,7 +170,7 @@ def guard(system: System, row: int) -> Guard:
     path = list(system.source.path_of(common_component(signals)))
     component, template = path[-1]
     enclosing = frozenset(name for component, template in path[1:] for name in (component, template.name))
-    return Guard(row, component, template.name, enclosing, signals)
+    return Guard(row, component, template.name, template.file, enclosing, signals)
 
 
 def common_component(signals: Iterable[str]) -> str:

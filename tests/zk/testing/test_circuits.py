@@ -12,6 +12,18 @@ from mastermind.zk.testing.mutants import surviving_mutants
 from mastermind.zk.testing.witness import Values, Witness
 
 FOLDER = Path(__file__).parent / "circuits"
+BYTE = """pragma circom 2.2.0;
+
+include "circomlib/circuits/bitify.circom";
+
+template Byte() {
+    signal input value;
+    signal output square <== value * value;
+    _ <== Num2Bits(8)(value);
+}
+
+component main = Byte();
+"""
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +73,18 @@ def test_false_inputs_are_rejected_by_the_constraint_that_is_named(division: Cir
         division.rejects({"value": 165}, by="Belov")
     with pytest.raises(AssertionError, match="accept"):
         division.rejects({"value": 159})
+
+
+def test_what_refuses_is_named_with_its_file(circuits: Circuits, tmp_path: Path) -> None:
+    path = tmp_path / "byte.circom"
+    path.write_text(BYTE, "utf-8")
+    byte = circuits.load(path)
+    (guard,) = byte.rejects({"value": 256}, by="Num2Bits").guards
+    assert guard.file == "circomlib/circuits/bitify.circom"
+    with pytest.raises(AssertionError, match=r"Num2Bits .*bitify\.circom"):
+        byte.rejects({"value": 256}, by="Byte")
+    with pytest.raises(AssertionError, match=r"Num2Bits in circomlib/circuits/bitify\.circom, line \d+"):
+        byte.accepts({"value": 256})
 
 
 def test_a_claimed_output_is_rejected(division: CircuitUnderTest) -> None:
