@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from mastermind.cli.circuits import replaced_by, say_replaced
 from mastermind.cli.options import READABLE_FILE, rules_option, specs_of
 from mastermind.cli.output import EXIT_CODES, ProgressLine, command_errors, json_option, print_json, store_option
 from mastermind.cli.proofs import CIRCUIT_NAMES
@@ -216,15 +217,18 @@ def finish(folder: Path, ptau: Path | None, as_json: bool, store: ArtifactStore)
     """
     progress = ProgressLine(quiet=as_json)
     transcript = work.read_transcript(folder)
+    previous = store.id_in_use(transcript.name)
     others = [spec for spec in specs_of(transcript.name) if spec.name not in transcript.circuits]
     with _workbench(_specs_of(folder), store, progress) as bench:
         key_set = work.finish(folder, bench, store, self_test, ptau, others, progress)
     if as_json:
-        print_json({"key_set_id": key_set.id, "keys": key_set.status, **_transcript_json(transcript)})
+        told = {"key_set_id": key_set.id, "keys": key_set.status, "replaced": replaced_by(key_set, previous)}
+        print_json(told | _transcript_json(transcript))
         return
     for line in report_lines(transcript):
         click.echo(line)
     click.echo(f"\n{Rules.parse(key_set.name).name}: key set {key_set.id} is now in use ({key_set.status} keys)")
+    say_replaced(key_set, previous)
 
 
 @ceremony.command(epilog=EXIT_CODES)

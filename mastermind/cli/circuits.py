@@ -56,6 +56,7 @@ def build(
     phase1 = None if ptau is None else open_phase1(ptau.absolute(), accept_private=accept_private_ptau)
     key_sets = []
     for rules in rules_list or (Rules.parse("hit-and-blow"),):
+        previous = store.id_in_use(rules.spelling)
         key_set = store.build_key_set(
             rules.spelling, specs(rules), self_test, phase1=phase1, force=force, progress=progress
         )
@@ -64,6 +65,7 @@ def build(
             click.echo(
                 f"{rules.name}: {', '.join(key_set.circuits)} built; {key_set.status} keys, key set {key_set.id[:16]}"
             )
+            say_replaced(key_set, previous)
     if as_json:
         print_json([key_set_json(key_set) for key_set in key_sets])
 
@@ -135,6 +137,18 @@ def tools(as_json: bool, store: ArtifactStore) -> None:
     for name, value in found.items():
         click.echo(f"{name:<10} {value}")
     click.echo(f"Node {MINIMUM_NODE} or newer: yes")
+
+
+def replaced_by(key_set: KeySet, previous: str | None) -> str | None:
+    """The id of what was in use before a key set, if it was another."""
+    return previous if previous != key_set.id else None
+
+
+def say_replaced(key_set: KeySet, previous: str | None) -> None:
+    """Say which key set has been in use until now, if it was another, and how to go back to it."""
+    if replaced_by(key_set, previous):
+        click.echo(f"It replaces {previous}, which is kept for the games begun with it. To go back:")
+        click.echo(f"  mastermind keys use --rules {key_set.name} {previous}")
 
 
 def key_set_json(key_set: KeySet) -> dict[str, Any]:

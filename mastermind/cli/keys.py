@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
 
 from mastermind.cli.ceremony import report_lines
-from mastermind.cli.circuits import key_set_json
+from mastermind.cli.circuits import key_set_json, replaced_by, say_replaced
 from mastermind.cli.options import READABLE_FILE, rules_option, specs_of
 from mastermind.cli.output import EXIT_CODES, ProgressLine, command_errors, json_option, print_json, store_option
+from mastermind.errors import InvalidInputError
 from mastermind.game.circuits import specs
 from mastermind.rules import Rules
 from mastermind.zk.archive import export_key_set, import_key_set
-from mastermind.zk.artifacts import ArtifactStore
+from mastermind.zk.artifacts import ArtifactStore, KeySet
 
 
 @click.group()
 def keys() -> None:
-    """Show, export and import key sets. Two players need the same one.
+    """Show, export and import key sets, and choose which is in use. Two players need the same one.
 
     \b
     Examples:
@@ -111,13 +113,46 @@ def import_(file: Path, ptaus: tuple[Path, ...], as_json: bool, store: ArtifactS
       mastermind keys import classic.keys --ptau powersOfTau28_hez_final_11.ptau
     """
     progress = ProgressLine(quiet=as_json)
-    key_set, replaced = import_key_set(store, file, specs_of, ptaus=ptaus, progress=progress)
+    key_set, previous = import_key_set(store, file, specs_of, ptaus=ptaus, progress=progress)
     if as_json:
-        print_json({"key_set_id": key_set.id, "rules": key_set.name, "status": key_set.status, "replaced": replaced})
+        print_json(_in_use(key_set, previous))
         return
     click.echo(f"{Rules.parse(key_set.name).name}: key set {key_set.id} is now in use ({_status(key_set.status)})")
-    if replaced:
-        click.echo("The one used before is kept for the games begun with it.")
+    say_replaced(key_set, previous)
+
+
+@keys.command(epilog=EXIT_CODES)
+@click.argument("identifier", metavar="ID")
+@rules_option
+@json_option
+@store_option
+@command_errors
+def use(identifier: str, rules: Rules, as_json: bool, store: ArtifactStore) -> None:
+    """Use the key set ID again, one that has been in use here before.
+
+    \b
+    Example:
+      mastermind keys use --rules classic 5be8f1a0...
+    """
+    if re.fullmatch(r"[0-9a-f]{64}", identifier) is None:
+        raise InvalidInputError("the id of a key set has 64 hexadecimal digits")
+    previous = store.id_in_use(rules.spelling)
+    key_set = store.load_key_set(rules.spelling, specs(rules), identifier)
+    store.use(key_set)
+    if as_json:
+        print_json(_in_use(key_set, previous))
+        return
+    click.echo(f"{rules.name}: key set {key_set.id} is now in use ({_status(key_set.status)})")
+    say_replaced(key_set, previous)
+
+
+def _in_use(key_set: KeySet, previous: str | None) -> dict[str, str | None]:
+    return {
+        "key_set_id": key_set.id,
+        "rules": key_set.name,
+        "status": key_set.status,
+        "replaced": replaced_by(key_set, previous),
+    }
 
 
 def _status(status: str) -> str:

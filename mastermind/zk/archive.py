@@ -61,14 +61,14 @@ def import_key_set(
     *,
     ptaus: Sequence[Path] = (),
     progress: Progress = silent,
-) -> tuple[KeySet, bool]:
+) -> tuple[KeySet, str | None]:
     """Take a key set from an archive into the store and put it into use.
 
     `specs_of` gives the circuits that a key set of some name must have; it raises for a name it does not know.
     `ptaus` are the phase-1 files of the ceremonies that the keys come from; other keys need none.
 
     Returns:
-        The key set, and whether another one of that name had been in use before.
+        The key set, and the id of the one in use before, which may be the same; None when there was none.
 
     Raises:
         InvalidArtifactError: not such an archive, damaged, of other circuits, or not the key set it says it is.
@@ -117,12 +117,9 @@ def import_key_set(
         # ValueError: among others, names that no file can have.
         raise InvalidArtifactError(f"{path} cannot be read as a key set: {error}", path=path) from error
     key_set = KeySet(name, circuits)
-    try:
-        replaced = store.load_key_set(name, list(specs.values())).id != key_set.id
-    except InvalidInputError:
-        replaced = False
+    previous = store.id_in_use(name)
     store.use(key_set)
-    return key_set, replaced
+    return key_set, previous
 
 
 def _verify_ceremonies(

@@ -271,6 +271,12 @@ class ArtifactStore:
             circuits[spec.name] = circuit
         return KeySet(name, circuits)
 
+    def id_in_use(self, name: str) -> str | None:
+        """The id of the key set in use under a name, in whatever state its files are; None when there is none."""
+        record = _read_record(self.home / "key_sets" / f"{name}.json")
+        known = (self.home / "known").glob("*.json")
+        return None if record is None else next((path.stem for path in known if _read_record(path) == record), None)
+
     def key_set_names(self) -> list[str]:
         """The names of all built key sets, sorted."""
         folder = self.home / "key_sets"

@@ -237,7 +237,15 @@ class CeremonyTranscript:
         return self.contributions[-1].circuits[circuit].after if self.contributions else self.circuits[circuit].initial
 
     def require_published(self, digest: str) -> None:
-        """Check that a digest that somebody published is in this transcript. Raises RejectedCeremonyError."""
+        """Check that a digest that somebody published is in this transcript.
+
+        Raises:
+            InvalidInputError: it is no such digest.
+            RejectedCeremonyError: it is not in the transcript.
+        """
+        digest = digest.strip().lower()
+        if not _HEX_64.fullmatch(digest):
+            raise InvalidInputError("a published digest has 64 hexadecimal digits; give the whole of it")
         if digest not in {self.digest, *(made.digest for made in self.contributions)}:
             raise RejectedCeremonyError(f"the digest {digest[:16]} is not in this transcript: it is another ceremony")
 

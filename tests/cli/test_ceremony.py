@@ -34,15 +34,15 @@ def phase1(store: ArtifactStore, toolchain: Toolchain) -> Phase1:
 def followed(
     store: ArtifactStore, hit_and_blow: KeySet, phase1: Phase1, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """A folder in which somebody has followed the page, with a `home` where the circuits had been built."""
+    """A folder in which somebody has followed the page, whose build in `trial` need not be done again."""
     folder = tmp_path_factory.mktemp("followed")
-    home = fresh_store(folder / "home", store.home).home
+    home = fresh_store(folder / "trial", store.home).home
     shutil.copytree(store.home / "recipes", home / "recipes")
     for circuit in hit_and_blow.circuits.values():
         shutil.copytree(circuit.folder, home / "artifacts" / circuit.digest)
     ArtifactStore(home).use(hit_and_blow)
     snippets = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    assert len(snippets) == 5
+    assert len(snippets) == 6
     argv = ["sh", "-eu", "-c", "".join(snippets)]
     done = subprocess.run(
         argv,
@@ -50,20 +50,22 @@ def followed(
         env={
             **os.environ,
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-            "MASTERMIND_HOME": str(home),
+            "MASTERMIND_HOME": str(folder / "home"),
         },
         capture_output=True,
         text=True,
         timeout=600,
     )
     assert done.returncode == 0, done.stderr
+    # What somebody plays with is elsewhere, and stays as it is.
+    assert not (folder / "home").exists()
     (folder / "said").write_text(done.stdout, "utf-8")
     return folder
 
 
 def invoke(folder: Path, *words: object) -> Result:
     """Run a command; it never ends in a traceback."""
-    home = {"MASTERMIND_HOME": str(folder / "home")}
+    home = {"MASTERMIND_HOME": str(folder / "trial")}
     result = CliRunner().invoke(main, ["ceremony", *map(str, words)], env=home)
     assert result.exception is None or isinstance(result.exception, SystemExit), result.output
     return result
@@ -80,9 +82,10 @@ def test_the_page_runs_as_it_stands(followed: Path, hit_and_blow: KeySet) -> Non
     assert "accepted: 3 contributions to authorise, a beacon has ended it" in said
     for entry in made:
         assert entry["digest"] in said
-    shown = CliRunner().invoke(main, ["keys", "show", "--json", "--home", str(followed / "home")])
+    shown = CliRunner().invoke(main, ["keys", "show", "--json", "--home", str(followed / "trial")])
     keys = json.loads(shown.stdout)
     assert keys["ceremonies"] == [transcript(followed / "final")]
+    assert f"mastermind keys use --rules {hit_and_blow.name} {hit_and_blow.id}" in said
     digests = {circuit["name"]: circuit["key_digest"] for circuit in keys["circuits"]}
     before = {name: circuit.verifying_key.digest for name, circuit in hit_and_blow.circuits.items()}
     assert [name for name in before if digests[name] != before[name]] == ["authorise"]
@@ -133,7 +136,9 @@ def test_a_ceremony_that_does_not_hold_exits_1(followed: Path, tmp_path: Path) -
         ("contribute", "round-1", "--name", "E\nve", "--out", "new"),
         ("contribute", "round-1", "--name", "Eve", "--player-id", "x", "--out", "new"),
         ("beacon", "round-3", "--beacon", "xyz", "--source", "x", "--out", "new"),
-        ("verify", "home"),
+        ("verify", "trial"),
+        ("verify", "final", "--published", "abc"),
+        ("verify", "final", "--published", f"0x{'ab' * 32}"),
         ("verify", "nowhere"),
     ],
     ids=" ".join,

@@ -138,8 +138,8 @@ def with_index(content: Content, **changes: object) -> Content:
 def test_the_same_key_set_arrives(
     exported: Path, home: ArtifactStore, hit_and_blow: KeySet, native_prover: NativeProver
 ) -> None:
-    arrived, replaced = import_key_set(home, exported, specs_of)
-    assert not replaced
+    arrived, previous = import_key_set(home, exported, specs_of)
+    assert previous is None
     assert (arrived.id, arrived.artifacts) == (hit_and_blow.id, hit_and_blow.artifacts)
     assert home.load_key_set(RULES.spelling, specs(RULES)) == arrived
     assert home.load_key_set(RULES.spelling, specs(RULES), hit_and_blow.id) == arrived
@@ -156,8 +156,8 @@ def test_an_archive_of_what_arrived_is_the_same_file(exported: Path, home: Artif
 def test_importing_twice_changes_nothing(exported: Path, home: ArtifactStore) -> None:
     take(home, exported)
     before = tree(home)
-    _, replaced = import_key_set(home, exported, specs_of)
-    assert not replaced
+    arrived, previous = import_key_set(home, exported, specs_of)
+    assert previous == arrived.id
     assert tree(home) == before
 
 
@@ -501,8 +501,8 @@ def test_an_older_key_set_is_kept_for_the_games_begun_with_it(
     first = take(home, exported)
     begun = play(Table(RULES, first, native_prover), (1, 0, 4, 7), [(5, 7, 2, 6)])
     export_key_set(others, tmp_path / "others.keys")
-    second, replaced = import_key_set(home, tmp_path / "others.keys", specs_of)
-    assert replaced
+    second, previous = import_key_set(home, tmp_path / "others.keys", specs_of)
+    assert previous == first.id
     assert second.id == others.id != first.id
     assert home.load_key_set(RULES.spelling, specs(RULES)).id == second.id
     # The game goes on under the keys that it names.
@@ -513,9 +513,17 @@ def test_an_older_key_set_is_kept_for_the_games_begun_with_it(
     records = [begun.kept]
     solved = table.give_clue(solved, begun.master, records[-1], records.append)
     assert solved.verify(table.keys, NativeVerifier()).winner == "breaker"
-    # And the first is in use again when it is imported again.
-    assert import_key_set(home, exported, specs_of)[1]
+    # And the first is in use again when it is imported again, or by its id.
+    assert import_key_set(home, exported, specs_of)[1] == second.id
     assert home.load_key_set(RULES.spelling, specs(RULES)).id == first.id
+    for wanted, replaced in ((second.id, first.id), (second.id, None), (first.id, second.id)):
+        result = command("keys", "use", "--json", wanted, home=home.home)
+        assert (result.exit_code, json.loads(result.stdout)["replaced"]) == (0, replaced)
+        assert home.load_key_set(RULES.spelling, specs(RULES)).id == wanted
+    assert f"keys use --rules {RULES.spelling} {first.id}" in command("keys", "use", second.id, home=home.home).stdout
+    for wrong in ("ab" * 32, second.id[:16], "../key_sets/4x8u7"):
+        assert command("keys", "use", wrong, home=home.home).exit_code == 2
+    assert home.id_in_use(RULES.spelling) == second.id
 
 
 def test_a_bad_archive_leaves_what_is_in_use_in_use(
@@ -559,7 +567,7 @@ def test_export_and_import_name_the_same_id(store: ArtifactStore, hit_and_blow: 
     result = command("keys", "import", "--json", keys, home=there)
     assert result.exit_code == 0
     answer = json.loads(result.stdout)
-    assert (answer["key_set_id"], answer["rules"], answer["replaced"]) == (hit_and_blow.id, RULES.spelling, False)
+    assert (answer["key_set_id"], answer["rules"], answer["replaced"]) == (hit_and_blow.id, RULES.spelling, None)
     shown = [command("keys", "show", "--json", home=home).stdout for home in (store.home, there)]
     ours, theirs = (json.loads(text) for text in shown)
     for answer in (ours, theirs):
