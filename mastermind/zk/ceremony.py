@@ -13,7 +13,6 @@ forgotten is enough for the keys to be safe.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
@@ -21,7 +20,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 
 from mastermind.errors import InvalidArtifactError, InvalidInputError, RejectedCeremonyError, SetupError
@@ -53,14 +51,11 @@ from mastermind.zk.phase1 import HERMEZ_DIGESTS, Phase1, file_digest, read_power
 from mastermind.zk.progress import Progress, silent
 from mastermind.zk.r1cs import R1cs
 from mastermind.zk.render import RenderedCircuit, render
-from mastermind.zk.tools import Toolchain, run
+from mastermind.zk.setup import Step, do_steps
+from mastermind.zk.tools import Toolchain
 from mastermind.zk.zkey import read_contributions
 
 PHASE1 = "phase1.ptau"
-TIMEOUT_S = 4 * 3600.0
-
-#: A step of `ceremony.mjs`.
-Step = dict[str, str | int]
 
 
 @dataclass(frozen=True)
@@ -142,7 +137,7 @@ def start(name: str, bench: Workbench, phase1: Phase1, out: Path, progress: Prog
         shutil.copyfile(phase1.path, ptau)
         progress("making the initial keys")
         keys = {circuit: folder / f"{circuit}.zkey" for circuit in bench.sources}
-        _work(bench, [_setup(source, ptau, keys[circuit]) for circuit, source in bench.sources.items()])
+        do_steps(bench.toolchain, [_setup(source, ptau, keys[circuit]) for circuit, source in bench.sources.items()])
         transcript = CeremonyTranscript.started_now(
             name,
             {
@@ -211,7 +206,7 @@ def verify_keys(
         steps = [_setup(bench.sources[circuit], ptau, initial[circuit]) for circuit in zkeys]
         steps += [_verification(initial[circuit], ptau, zkey) for circuit, zkey in zkeys.items()]
         steps += then(initial)
-        results = _work(bench, steps)
+        results = do_steps(bench.toolchain, steps)
         for circuit, path in initial.items():
             if file_digest(path) != transcript.circuits[circuit].initial:
                 raise RejectedCeremonyError(
@@ -437,18 +432,6 @@ def _setup(source: Source, ptau: Path, zkey: Path) -> Step:
 
 def _verification(initial: Path, ptau: Path, zkey: Path) -> Step:
     return {"do": "verify", "initial": str(initial), "ptau": str(ptau), "zkey": str(zkey)}
-
-
-def _work(bench: Workbench, steps: Sequence[Step]) -> list[str | None]:
-    """Do steps in one process of Node and return what came of them, up to the first refusal."""
-    script = resources.files("mastermind.zk") / "ceremony.mjs"
-    completed = run(
-        [bench.toolchain.node, str(script), "--modules", bench.toolchain.modules],
-        timeout_s=TIMEOUT_S,
-        stdin=json.dumps(steps).encode(),
-    )
-    results: list[str | None] = json.loads(completed.stdout)
-    return results
 
 
 @contextmanager

@@ -459,8 +459,7 @@ def test_art_6_a_setup_that_fails_half_way_leaves_nothing_and_keeps_what_was_in_
         tmp_path / "bin" / "node",
         f"""#!/bin/sh
 case "$1" in *phase2.mjs)
-    while [ "$1" != --zkey ]; do shift; done
-    head -c 380 /dev/zero > "$2"; echo "no space left on device" >&2; exit 1;;
+    head -c 380 /dev/zero > "$(sed 's/.*"zkey": "\\([^"]*\\)".*/\\1/')"; echo "no space left on device" >&2; exit 1;;
 esac
 exec {node} "$@"
 """,

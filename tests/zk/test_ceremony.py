@@ -178,7 +178,7 @@ def test_set_6_the_secret_is_nowhere_but_in_the_process(
         asked.append(([str(word) for word in argv], json.loads(stdin)))
         return run(argv, timeout_s=timeout_s, stdin=stdin)
 
-    monkeypatch.setattr("mastermind.zk.ceremony.run", recorded)
+    monkeypatch.setattr("mastermind.zk.setup.run", recorded)
     ceremony.contribute(rounds[0], tmp_path / "again", bench, "Ada")
     (argv, steps) = asked[0]
     assert argv[2:] == ["--modules", str(bench.toolchain.modules)]
@@ -209,7 +209,7 @@ def no_tool(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> Completed:
         raise AssertionError("a program was started")
 
-    monkeypatch.setattr("mastermind.zk.ceremony.run", fail)
+    monkeypatch.setattr("mastermind.zk.setup.run", fail)
 
 
 @pytest.mark.usefixtures("no_tool")
