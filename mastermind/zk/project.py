@@ -50,7 +50,7 @@ from mastermind.zk.tools import Toolchain
 from mastermind.zk.verify import NativeVerifier, UniversalVerifier, Verdict, judge
 
 if TYPE_CHECKING:  # wasmtime is loaded when there is a witness to calculate
-    from mastermind.zk.witness import Witness
+    from mastermind.zk.witness import CalculatedWitness
 
 FILE = "pyproject.toml"
 TABLE = "tool.mastermind.zk"
@@ -190,7 +190,7 @@ class Project:
         """Return the compiled circuit, compiled before or now. Raises as `compile_once`."""
         return compile_once(spec, self.home, progress)
 
-    def witness(self, spec: CircuitSpec, inputs: Mapping[str, object]) -> Witness:
+    def witness(self, spec: CircuitSpec, inputs: Mapping[str, object]) -> CalculatedWitness:
         """Calculate all signals of a circuit for some inputs; needs no keys.
 
         Raises:
@@ -199,10 +199,10 @@ class Project:
         """
         compiled = self.compile(spec)
         values = spec.check_inputs(inputs)
-        from mastermind.zk.witness import Witness, WitnessCalculator
+        from mastermind.zk.witness import CalculatedWitness, WitnessCalculator
 
         calculator = WitnessCalculator(compiled.wasm.read_bytes(), spec.name, compiled.source)
-        return Witness.read(spec, values, calculator.calculate(values), compiled.sym)
+        return CalculatedWitness.read(spec, values, calculator.calculate(values), compiled.sym)
 
     def setup(self, spec: CircuitSpec, *, force: bool = False, progress: Progress = silent) -> BuiltCircuit:
         """Make the keys of a circuit, or find those made before; `force` makes new ones.

@@ -79,8 +79,8 @@ def _collector() -> wasmtime.Module:
 
 
 @dataclass(frozen=True)
-class Witness:
-    """All signals of a circuit for some inputs, by name. It holds secrets, and shows none in its `repr`.
+class CalculatedWitness:
+    """All signals of a circuit for inputs that it accepts, by name. It holds secrets, and shows none in its `repr`.
 
     Attributes:
         outputs, public, private: values by label, such as `root` or `path[3]`.
@@ -95,7 +95,7 @@ class Witness:
     encoded: bytes = field(repr=False)
 
     @classmethod
-    def read(cls, spec: CircuitSpec, inputs: SignalValues, calculated: bytes, sym: Path) -> Witness:
+    def read(cls, spec: CircuitSpec, inputs: SignalValues, calculated: bytes, sym: Path) -> CalculatedWitness:
         """Name the values that a calculator has calculated from checked inputs.
 
         Raises:
