@@ -525,7 +525,7 @@ class ArtifactStore:
             make_universal_keys(compiled, spec.protocol, domain, phase1, toolchain, folder, progress)
             # Phase 1 is the whole setup.
             status = "ceremony" if phase1.origin == "hermez" else "development"
-        write_artifact(spec, rendered, toolchain, folder, setup_json(status, phase1, contributions))
+        write_artifact(spec, rendered, toolchain, folder, domain, setup_json(status, phase1, contributions))
         return BuiltCircuit.load(folder, spec)
 
     def _usable(self, digest: str | None, spec: CircuitSpec, recipe: str) -> BuiltCircuit | None:
@@ -567,12 +567,16 @@ def setup_json(status: str, phase1: Phase1 | Phase1Record, contributions: Sequen
 
 
 def write_artifact(
-    spec: CircuitSpec, rendered: RenderedCircuit, toolchain: Toolchain, folder: Path, setup: Mapping[str, Any]
+    spec: CircuitSpec,
+    rendered: RenderedCircuit,
+    toolchain: Toolchain,
+    folder: Path,
+    domain_power: int,
+    setup: Mapping[str, Any],
 ) -> None:
     """Complete a folder of compiled circuit and keys: add the source, and the manifest over all that is there."""
     rendered.write(folder / SOURCE)
-    constraints = folder / f"{spec.name}.r1cs"
-    r1cs, (domain_power, _) = R1csHeader.read(constraints), required_power(constraints, spec.protocol)
+    r1cs = R1csHeader.read(folder / f"{spec.name}.r1cs")
     manifest = {
         "format": FORMAT,
         "circuit": spec.name,

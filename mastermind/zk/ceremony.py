@@ -49,7 +49,7 @@ from mastermind.zk.contributions import (
 )
 from mastermind.zk.phase1 import HERMEZ_DIGESTS, Phase1, file_digest, read_power
 from mastermind.zk.progress import Progress, silent
-from mastermind.zk.r1cs import R1cs
+from mastermind.zk.r1cs import R1csHeader
 from mastermind.zk.render import RenderedCircuit, render
 from mastermind.zk.setup import Step, do_steps
 from mastermind.zk.tools import Toolchain
@@ -70,6 +70,11 @@ class Source:
     def r1cs_digest(self) -> str:
         """BLAKE2b-512 of the constraints."""
         return file_digest(self.compiled.r1cs)
+
+    @property
+    def domain_power(self) -> int:
+        """The power of two of its evaluation domain."""
+        return R1csHeader.read(self.compiled.r1cs).domain_power
 
 
 @dataclass(frozen=True)
@@ -110,7 +115,7 @@ class Workbench:
     @property
     def domain_power(self) -> int:
         """The power of a phase-1 file that serves all circuits."""
-        return max(R1cs.read(source.compiled.r1cs).domain_power for source in self.sources.values())
+        return max(source.domain_power for source in self.sources.values())
 
 
 def read_transcript(folder: Path) -> CeremonyTranscript:
@@ -305,7 +310,7 @@ def finish(
                 shutil.copyfile(path, made / path.name)
             (made / TRANSCRIPT).write_bytes(transcript.to_bytes())
             setup = setup_json(transcript.status, transcript.phase1, read_contributions(zkeys[circuit]))
-            write_artifact(source.spec, source.rendered, bench.toolchain, made, setup)
+            write_artifact(source.spec, source.rendered, bench.toolchain, made, source.domain_power, setup)
             progress(f"{circuit}: proving and verifying once")
             self_test(BuiltCircuit.load(made, source.spec))
         added = {circuit: store.add(made, bench.sources[circuit].spec) for circuit, made in temporaries.items()}

@@ -184,6 +184,21 @@ def test_sil_1_a_phase_1_that_is_too_small_is_refused_with_the_number(
     assert list((proved.store.home / "tmp").iterdir()) == []
 
 
+def test_a_setup_reads_the_constraints_once(proved: Proved, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = square(tmp_path / "src", proved.store.home, proved.protocol)
+    reads: list[Path] = []
+    read = R1cs.read
+
+    def counted(path: Path) -> R1cs:
+        reads.append(path)
+        return read(path)
+
+    monkeypatch.setattr(R1cs, "read", counted)
+    built = proved.store.build_circuit(spec, lambda _: None, force=True)
+    assert len(reads) == 1
+    assert built.manifest["domain_power"] == built.universal_key.power
+
+
 # Setup, proving, verifying.
 
 
