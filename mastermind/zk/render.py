@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import jinja2
 from jinja2.sandbox import SandboxedEnvironment
@@ -57,8 +58,8 @@ def render(spec: CircuitSpec, circomlib: Path) -> RenderedCircuit:
     """Render a circuit; `circomlib` is the folder `circuits` of that package.
 
     Raises:
-        InvalidArtifactError: a template is missing, uses an unknown parameter or has a syntax error, or
-            a circomlib file is missing.
+        InvalidArtifactError: a template is missing, uses an unknown parameter or has a syntax error, no template uses
+            a parameter that is given, or a circomlib file is missing.
     """
     files = _render_own(spec)
     waiting = [path for path in _includes(files) if path not in files]
@@ -93,15 +94,32 @@ def own_digests(spec: CircuitSpec) -> dict[str, str]:
     return RenderedCircuit(spec.name, spec.template, _render_own(spec)).digests
 
 
+class _Environment(SandboxedEnvironment):
+    """Knows which parameters templates have asked for."""
+
+    def __init__(self, sources: Path) -> None:
+        super().__init__(
+            loader=jinja2.FileSystemLoader(sources),
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+        )
+        self.context_class = _Context
+        self.used: set[str] = set()
+
+
+class _Context(jinja2.runtime.Context):
+    environment: _Environment
+
+    def resolve_or_missing(self, key: str) -> Any:
+        self.environment.used.add(key)
+        return super().resolve_or_missing(key)
+
+
 def _render_own(spec: CircuitSpec) -> dict[str, str]:
     # A template from somebody else must not run anything: it is text.
-    environment = SandboxedEnvironment(
-        loader=jinja2.FileSystemLoader(spec.sources),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    environment = _Environment(spec.sources)
     # Undefined, not empty, when the public inputs are not known: a template that uses it is refused then.
     public = {"public": [signal.name for signal in spec.public]} if spec.public else {}
     parameters = {**public, **spec.parameters}
@@ -121,6 +139,12 @@ def _render_own(spec: CircuitSpec) -> dict[str, str]:
         except (jinja2.TemplateError, OSError) as error:
             raise InvalidArtifactError(f"cannot render {source}: {error}", path=source) from error
         waiting += _includes({path: files[path]})
+    for name in sorted(spec.parameters.keys() - environment.used):
+        # Most likely misspelled, and what was meant is not what would be built.
+        raise InvalidArtifactError(
+            f"no template of {spec.name} uses the parameter {name[:40]!r}; a plain .circom file takes none",
+            path=spec.sources / spec.template,
+        )
     return files
 
 

@@ -212,6 +212,12 @@ def test_a_warning_says_what_to_write_to_accept_it(zk: Shell) -> None:
         assert zk.good("compile", name, "--json").json["constraints"] == 1
 
 
+def test_a_parameter_that_the_circuit_does_not_have_is_bad_input(zk: Shell) -> None:
+    done = zk("info", "square", "--param", "M=3")
+    assert done.exit_code == BAD_INPUT
+    assert "'M'" in done.err
+
+
 def test_a_phase_1_that_is_too_small_is_bad_input(zk: Shell, phase1: Phase1) -> None:
     circuit = "bits * (bits - 1) === 0;\n    signal powers[4500];\n    powers[0] <== k * k;\n"
     circuit += "    for (var i = 1; i < 4500; i++) { powers[i] <== powers[i - 1] * powers[i - 1] + k; }"

@@ -65,6 +65,18 @@ def test_a_template_that_does_not_render_is_refused(circomlib: Path, tmp_path: P
         render(product(tmp_path / "src", template=TEMPLATE.replace(*change)), circomlib)
 
 
+def test_a_parameter_that_no_template_uses_is_refused(circomlib: Path, tmp_path: Path) -> None:
+    spec = product(tmp_path / "src")
+    misspelled = replace(spec, parameters={**spec.parameters, "ofset": 3})
+    with pytest.raises(InvalidArtifactError, match="ofset"):
+        render(misspelled, circomlib)
+    # It may be used by what the main file includes, or in a branch that is not taken.
+    (tmp_path / "src" / "lib.circom.j2").write_text("// {% if false %}{{ ofset }}{% endif %}", "utf-8")
+    main = tmp_path / "src" / spec.template
+    main.write_text(main.read_text("utf-8").replace("template P", 'include "lib.circom";\ntemplate P'), "utf-8")
+    assert "lib.circom" in render(misspelled, circomlib).files
+
+
 def test_a_missing_template_is_refused_by_name(circomlib: Path, tmp_path: Path) -> None:
     spec = product(tmp_path / "src")
     (tmp_path / "src" / spec.template).unlink()
