@@ -22,6 +22,7 @@ from mastermind.zk import binfile
 from mastermind.zk.circuit import CircuitSpec
 from mastermind.zk.compile import OPTIONS, CompiledCircuit, compile_circuit, keep
 from mastermind.zk.discover import circuit_at, discover
+from mastermind.zk.project import Project
 from mastermind.zk.r1cs import R1cs, read_symbols
 from mastermind.zk.render import RenderedCircuit, render
 from mastermind.zk.testing.program import unchecked
@@ -300,15 +301,18 @@ class Circuits:
         self._systems: dict[str, System] = {}
 
     def load(self, circuit: CircuitSpec | str | Path) -> CircuitUnderTest:
-        """A circuit by its specification, or by the path of its `.circom` file.
+        """A circuit by its specification, by its name in the project of the current folder, or by the path of its file.
 
         Compiler warnings about a bare file do not matter: tests find what they warn of. Those about a specification
         fail unless it accepts them.
 
         Raises:
+            InvalidProjectError: there is no project, or it has no circuit of this name.
             InvalidArtifactError: the source is missing or does not render.
             CompileError: it does not compile.
         """
+        if isinstance(circuit, str) and not circuit.endswith((".circom", ".circom.j2")):
+            circuit = Project.find(home=self._home).circuit(circuit)
         if not isinstance(circuit, CircuitSpec):
             bare = circuit_at(Path(circuit), accepted_warnings=(("", "the tests look for themselves"),))
             circuit = discover(bare, self._home)

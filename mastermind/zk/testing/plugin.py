@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from mastermind.errors import MissingProjectError
+from mastermind.zk.project import HOME_VARIABLE, Project
 from mastermind.zk.testing.circuits import Circuits
 from mastermind.zk.tools import Toolchain
 
 
 @pytest.fixture(scope="session")
 def circuit_home(request: pytest.FixtureRequest) -> Path:
-    """Folder for npm packages and compiled circuits, kept between sessions: `MASTERMIND_HOME`, else pytest's cache.
+    """Folder for npm packages and compiled circuits, kept between sessions.
 
-    A project that keeps them elsewhere overrides this fixture.
+    That of the commands for a project with a table `[tool.mastermind.zk]`; for others `MASTERMIND_HOME`, else pytest's
+    cache. Who keeps them elsewhere overrides this fixture.
     """
-    named = os.environ.get("MASTERMIND_HOME")
+    with suppress(MissingProjectError):
+        return Project.find(request.config.rootpath).home
+    named = os.environ.get(HOME_VARIABLE)
     return Path(named).absolute() if named else request.config.cache.mkdir("mastermind")
 
 

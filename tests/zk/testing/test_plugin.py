@@ -43,6 +43,25 @@ def test_a_project_tests_its_circuit(project: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["E * AssertionError: main.square of square is 9, not 8"])
 
 
+def test_a_circuit_of_a_project_is_loaded_by_name_and_kept_at_home(
+    project: pytest.Pytester, store: ArtifactStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MASTERMIND_HOME")
+    source = CIRCUIT.replace("root * root", "root * {{ factor }} * root")
+    (project.path / "scaled.circom.j2").write_text(source, "utf-8")
+    table = f"home = '{store.home}'\ncircuits.twice = {{ source = 'scaled.circom.j2', parameters.factor = 2 }}"
+    (project.path / "pyproject.toml").write_text(f"[tool.mastermind.zk]\n{table}\n", "utf-8")
+    test = f"""
+from pathlib import Path
+
+def test_twice(circuits, circuit_home):
+    circuits.load("twice").accepts({{"root": 3}}, {{"square": 18}})
+    assert circuit_home == Path({str(store.home)!r})
+"""
+    (project.path / "test_twice.py").write_text(test, "utf-8")
+    project.runpytest_inprocess("test_twice.py").assert_outcomes(passed=1)
+
+
 def test_circuits_are_compiled_once(
     project: pytest.Pytester, store: ArtifactStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
