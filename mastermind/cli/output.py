@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 import time
@@ -20,6 +21,8 @@ from mastermind.zk.artifacts import ArtifactStore
 ACCEPTED, REJECTED, BAD_INPUT, TOOL_FAILURE = 0, 1, 2, 3
 #: What shells report for a program that Ctrl-C ended; click's own 1 would read as a rejection.
 INTERRUPTED = 130
+#: The same for one whose output nobody reads on.
+PIPE_CLOSED = 141
 
 EXIT_CODES = "\b\nExit codes: 0 accepted, 1 rejected, 2 bad input, 3 a tool failed, 130 interrupted."
 
@@ -52,6 +55,10 @@ def command_errors(function: Callable[P, R]) -> Callable[P, R]:
                 "(in a checkout: pip install -e '.[referee]')",
                 TOOL_FAILURE,
             )
+        except BrokenPipeError:
+            # Whoever read what is printed has had enough, as `head` has; nothing is to be said about the rest.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(PIPE_CLOSED)
         except OSError as error:
             fail(f"{error.filename or 'a file'}: {error.strerror or error}", BAD_INPUT)
         except KeyboardInterrupt:

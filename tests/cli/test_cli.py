@@ -241,6 +241,16 @@ def test_sil_3_a_verifier_without_its_tool_exits_3(proved: Path, tmp_path: Path)
     assert "Node 18" in done.err
 
 
+def test_output_that_nobody_reads_on_is_no_error(proved: Path) -> None:
+    argv = [sys.executable, "-m", "mastermind", "verify", str(proved / "turn"), "--json"]
+    with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+    assert process.returncode == 141
+
+
 def test_an_interrupted_command_is_no_verdict(proved: Path, tmp_path: Path) -> None:
     # A Node that says its version, and then that it is at work, which never ends.
     (tmp_path / "node").write_text(
