@@ -51,7 +51,7 @@ from mastermind.zk.universal import UniversalKey, UniversalProof, required_power
 from mastermind.zk.verify import UniversalVerifier
 
 
-@click.group()
+@click.group(epilog=EXIT_CODES)
 def zk() -> None:
     """Compile, prove and verify any Circom circuit.
 
@@ -431,7 +431,7 @@ def verify(
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Folder with proof.json and public.json, for calldata.",
 )
-@click.option("--contract", default="Verifier", show_default=True, help="Name of the Groth16 contract.")
+@click.option("--contract", default="Verifier", show_default=True, help="Name of the contract.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="File instead of the standard output.")
 def export(
     spec: CircuitSpec, project: Project, what: str, folder: Path | None, contract: str, out: Path | None
@@ -462,7 +462,7 @@ def export(
     elif spec.protocol == "groth16":
         text = groth16_verifier(built.verifying_key, contract, built.spec.public_labels)
     else:
-        text = universal_verifier(built, Toolchain.install(project.home))
+        text = universal_verifier(built, contract, Toolchain.install(project.home))
     if out is None:
         click.echo(text, nl=False)
     else:

@@ -33,6 +33,7 @@ _UNIVERSAL_FUNCTION = re.compile(
     r"function verifyProof\(\w+\[24\] calldata \w+, uint256\[(?P<count>\d+)\] calldata (?P<name>\w+)\) "
     r"public view returns \(bool\) \{"
 )
+_UNIVERSAL_CONTRACT = re.compile(r"^contract \w+ \{", re.MULTILINE)
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
@@ -47,8 +48,7 @@ def groth16_verifier(key: VerifyingKey, contract: str, labels: Sequence[str]) ->
         InvalidInputError: `contract` is no name for one.
         ValueError: there are more or fewer labels than public signals.
     """
-    if _IDENTIFIER.fullmatch(contract) is None:
-        raise InvalidInputError(f"{contract[:40]!r} is no name for a contract")
+    _require_name(contract)
     if len(labels) != key.public_count:
         raise ValueError("a label for each public signal is needed")
     template = (resources.files("mastermind.zk") / "groth16_verifier.sol.j2").read_text("utf-8")
@@ -69,14 +69,16 @@ def groth16_verifier(key: VerifyingKey, contract: str, labels: Sequence[str]) ->
     )
 
 
-def universal_verifier(circuit: BuiltCircuit, toolchain: Toolchain) -> str:
+def universal_verifier(circuit: BuiltCircuit, contract: str, toolchain: Toolchain) -> str:
     """Return snarkjs's contract for a PLONK or FFLONK circuit, with a check of each public signal against r.
 
     Raises:
+        InvalidInputError: `contract` is no name for one.
         WrongProtocolError: it is a Groth16 circuit.
         SetupError: snarkjs's contract is not as expected, and cannot be made safe.
         ToolchainError: snarkjs failed.
     """
+    _require_name(contract)
     if circuit.spec.protocol == "groth16":
         raise WrongProtocolError(f"{circuit.spec.name} was set up for groth16, which has a contract of its own")
     with tempfile.TemporaryDirectory() as folder:
@@ -84,14 +86,15 @@ def universal_verifier(circuit: BuiltCircuit, toolchain: Toolchain) -> str:
         run([*toolchain.snarkjs, "zkey", "export", "solidityverifier", circuit.zkey, path], timeout_s=TIMEOUT_S)
         source = path.read_text("utf-8")
     found = list(_UNIVERSAL_FUNCTION.finditer(source))
-    if len(found) != 1 or int(found[0]["count"]) != circuit.universal_key.public_count:
-        raise SetupError(f"snarkjs's {circuit.spec.protocol} contract has another verifyProof than expected")
+    named = list(_UNIVERSAL_CONTRACT.finditer(source))
+    if len(found) != 1 or int(found[0]["count"]) != circuit.universal_key.public_count or len(named) != 1:
+        raise SetupError(f"snarkjs's {circuit.spec.protocol} contract is another than expected")
     checks = "".join(
         f"\n        if ({found[0]['name']}[{index}] >= {MODULUS}) return false;"
         for index in range(circuit.universal_key.public_count)
     )
     at = found[0].end()
-    return f"{source[:at]}{checks}{source[at:]}"
+    return f"{source[: named[0].start()]}contract {contract} {{{source[named[0].end() : at]}{checks}{source[at:]}"
 
 
 def calldata(public_signals: Sequence[int], proof: Proof | UniversalProof) -> str:
@@ -105,6 +108,11 @@ def calldata(public_signals: Sequence[int], proof: Proof | UniversalProof) -> st
         arguments = [[_word(part) for part in (*coordinates, *proof.evaluations)]]
     arguments.append([_word(signal) for signal in public_signals])
     return ",".join(json.dumps(argument, separators=(",", ":")) for argument in arguments)
+
+
+def _require_name(contract: str) -> None:
+    if _IDENTIFIER.fullmatch(contract) is None:
+        raise InvalidInputError(f"{contract[:40]!r} is no name for a contract")
 
 
 def _swapped(point: G2Point) -> tuple[tuple[int, int], tuple[int, int]]:

@@ -141,4 +141,4 @@ def test_the_contract_says_which_key_it_is_for(circuit: BuiltCircuit, toolchain:
     other = replace(key, alpha=G1Point(1, 2))
     assert groth16_verifier(other, "Verifier", ["y"]) != groth16_verifier(key, "Verifier", ["y"])
     with pytest.raises(WrongProtocolError):
-        universal_verifier(circuit, toolchain)
+        universal_verifier(circuit, "Verifier", toolchain)

@@ -16,6 +16,7 @@ import pytest
 from mastermind.errors import (
     InsecureKeyError,
     InvalidArtifactError,
+    InvalidInputError,
     InvalidSignalsError,
     MalformedKeyError,
     MalformedProofError,
@@ -281,7 +282,10 @@ def test_vin_9_the_contract_takes_one_statement_in_one_spelling(
     good, other = arguments((11, 2), proof), arguments((11, 3), proof)
     changed = [*good[:-3], f"0x{int(good[-3], 16) ^ 1:064x}", *good[-2:]]
     beyond = arguments((11, 2 + MODULUS), forged(proved, toolchain, tmp_path / "forger"))
-    source = universal_verifier(proved.circuit, toolchain)
+    with pytest.raises(InvalidInputError):
+        universal_verifier(proved.circuit, "A B", toolchain)
+    source = universal_verifier(proved.circuit, "SquareVerifier", toolchain)
+    assert re.findall(r"^contract (\w+)", source, re.MULTILINE) == ["SquareVerifier"]
     assert answers(source, good, other, changed, beyond) == [True, False, False, False]
     # It is the added checks that refuse the forged proof: snarkjs's own contract accepts it.
     without, count = re.subn(rf" if \(_?pubSignals\[\d\] >= {MODULUS}\) return false;", "", source)
