@@ -36,7 +36,7 @@ out_option = click.option(
 ptau_option = click.option("--ptau", type=READABLE_FILE, help="The phase-1 file, when it is not in the folder.")
 
 
-@click.group()
+@click.group(epilog=EXIT_CODES)
 def ceremony() -> None:
     """Make keys together: one participant who forgets the secret is enough for all.
 

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from mastermind.cli import main
-from mastermind.cli.output import BAD_INPUT, REJECTED
+from mastermind.cli.output import BAD_INPUT, INTERRUPTED, REJECTED
 from mastermind.field import MODULUS
 from mastermind.zk.artifacts import ArtifactStore
 from mastermind.zk.phase1 import Phase1
@@ -226,6 +226,11 @@ def test_a_phase_1_that_is_too_small_is_bad_input(zk: Shell, phase1: Phase1) -> 
     done = zk("setup", "square", "--ptau", phase1.path, "--accept-private-ptau")
     assert done.exit_code == BAD_INPUT
     assert "needs a phase-1 file of power 13" in done.err
+
+
+@pytest.mark.parametrize("words", [["--help"], ["zk", "--help"], ["zk", "setup", "--help"], ["ceremony", "--help"]])
+def test_help_lists_the_exit_codes(words: list[str]) -> None:
+    assert f"2 bad input, 3 a tool failed, {INTERRUPTED} interrupted" in CliRunner().invoke(main, words).output
 
 
 def test_a_false_statement_is_rejected_by_template_file_and_line(zk: Shell) -> None:
