@@ -182,6 +182,11 @@ class UniversalKey:
             "X_2": g2_json(self.x_2),
         }
 
+    @property
+    def root(self) -> int:
+        """The root of unity of order 2^power that generates the evaluation domain."""
+        return self.elements[_KEY_ELEMENTS[self.protocol].index("w")]
+
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the canonical JSON, in hex: the same for the same key, whoever wrote its file."""

@@ -19,6 +19,7 @@ import groth16py
 
 from mastermind.errors import InvalidInputError, MalformedKeyError, MalformedProofError
 from mastermind.zk.evidence import Proof, VerifyingKey, parse_public_signals, require_statement
+from mastermind.zk.fflonk import inverse_is_right
 from mastermind.zk.snarkjs import Snarkjs, SnarkjsCli
 from mastermind.zk.universal import UniversalKey, UniversalProof
 
@@ -85,6 +86,8 @@ class UniversalVerifier:
         if proof.protocol != key.protocol:
             raise MalformedProofError(f"a {proof.protocol} proof under a {key.protocol} key", field="protocol")
         require_statement(key, public_signals)
+        if key.protocol == "fflonk" and not inverse_is_right(key, public_signals, proof):
+            return False
         return self._snarkjs.verify_by(key.protocol, key.to_json(), public_signals, proof.to_json())
 
     def judge(self, key: UniversalKey, public_signals: object, proof: object) -> Verdict:
