@@ -13,9 +13,10 @@ from mastermind.errors import InvalidInputError
 from mastermind.game.circuits import specs
 from mastermind.rules import Rules
 from mastermind.zk.artifacts import ArtifactStore, KeySet
+from mastermind.zk.circom import compiler_version, find_compiler
 from mastermind.zk.phase1 import open_phase1
 from mastermind.zk.prove import self_test
-from mastermind.zk.tools import MINIMUM_NODE, Toolchain, circom_version, find_node
+from mastermind.zk.tools import MINIMUM_NODE, Toolchain, find_node
 
 
 @click.command(epilog=EXIT_CODES)
@@ -124,9 +125,10 @@ def tools(as_json: bool, store: ArtifactStore) -> None:
       mastermind tools
     """
     toolchain = Toolchain.install(store.home, ProgressLine(quiet=as_json))
+    compiler = find_compiler(toolchain)
     found = {
         "node": str(find_node()),
-        "circom": f"{circom_version(toolchain.circom)} ({'native' if len(toolchain.circom) == 1 else 'npm'})",
+        "circom": f"{compiler_version(compiler)} ({compiler.name})",
         "snarkjs": toolchain.version("snarkjs"),
         "circomlib": toolchain.version("circomlib"),
         "home": str(store.home),

@@ -39,6 +39,7 @@ from mastermind.errors import (
     WrongKeySetError,
     WrongProtocolError,
 )
+from mastermind.zk.circom import CIRCOM_VERSION, find_compiler
 from mastermind.zk.circuit import CircuitSpec, ProofSystem
 from mastermind.zk.compile import (
     OPTIONS,
@@ -56,7 +57,7 @@ from mastermind.zk.progress import Progress, silent
 from mastermind.zk.r1cs import R1csHeader
 from mastermind.zk.render import RenderedCircuit, is_circomlib, own_digests, render
 from mastermind.zk.setup import make_keys
-from mastermind.zk.tools import CIRCOM_VERSION, Toolchain
+from mastermind.zk.tools import Toolchain
 from mastermind.zk.universal import UniversalKey, make_universal_keys, required_power
 from mastermind.zk.zkey import Contribution, ZkeyHeader
 
@@ -601,7 +602,7 @@ def tool_versions(toolchain: Toolchain) -> dict[str, Any]:
     """What circuits are compiled and keys are made with."""
     return {
         "circom": CIRCOM_VERSION,
-        "compiler": "circom" if len(toolchain.circom) == 1 else f"circom2 {toolchain.version('circom2')}",
+        "compiler": find_compiler(toolchain).name,
         "options": list(OPTIONS),
         "circomlib": toolchain.version("circomlib"),
         "snarkjs": toolchain.version("snarkjs"),

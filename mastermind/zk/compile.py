@@ -18,17 +18,17 @@ from pathlib import Path
 from filelock import FileLock
 
 from mastermind.errors import CompileError, ToolFailedError, WitnessError
+from mastermind.zk.circom import CIRCOM_VERSION, find_compiler
 from mastermind.zk.circuit import CircuitSpec
 from mastermind.zk.evidence import canonical_json
 from mastermind.zk.interface import Interface
 from mastermind.zk.progress import Progress, silent
 from mastermind.zk.r1cs import R1csHeader
 from mastermind.zk.render import RenderedCircuit, declared_in, is_circomlib, own_digests, render, shown_path
-from mastermind.zk.tools import CIRCOM_VERSION, Toolchain, packages_digest, run
+from mastermind.zk.tools import Toolchain, packages_digest
 
 #: Full simplification: linear constraints cost proving time and prove nothing more.
 OPTIONS = ("--O2", "--inspect")
-TIMEOUT_S = 600.0
 #: The folder of the rendered source, beside what was made of it.
 SOURCE = "source"
 
@@ -129,15 +129,11 @@ def compile_source(
     """
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out) as folder:
-        # The compiler runs where the source lies: circom2 sees no file outside its working folder.
         work = Path(folder)
         rendered.write(work)
-        completed = run(
-            [*toolchain.circom, rendered.main, "--r1cs", "--wasm", "--sym", *options],
-            timeout_s=TIMEOUT_S,
-            cwd=work,
-            accept=range(256),
-        )
+        compiler = find_compiler(toolchain)
+        arguments = [rendered.main, "--r1cs", "--wasm", "--sym", *options]
+        completed = compiler.run(arguments, work)
         output = completed.stdout + "\n" + completed.stderr
         _require_accepted(spec, rendered, list(_DIAGNOSTIC.finditer(output)))
         stem = Path(rendered.main).stem
@@ -151,7 +147,7 @@ def compile_source(
             last = [line for line in output.splitlines() if line.strip()][-1:] or ["no output"]
             raise ToolFailedError(
                 f"the compiler failed at {rendered.name}: {last[0].strip()}",
-                argv=toolchain.circom,
+                argv=arguments,
                 exit_code=completed.exit_code,
                 stderr_tail=output[-2000:],
             )

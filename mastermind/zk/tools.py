@@ -16,7 +16,6 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from filelock import FileLock
@@ -25,10 +24,8 @@ from mastermind.errors import ToolFailedError, ToolNotFoundError, ToolTimeoutErr
 from mastermind.sources import circuits_dir
 from mastermind.zk.progress import Progress, silent
 
-#: The compiler in circom2 0.2.23 needs WASM features that Node 16 lacks.
+#: Node 16 gets no fixes any more, and nothing here is tried with it.
 MINIMUM_NODE = 18
-#: The compiler version whose constraints are pinned; a native `circom` must have the same one.
-CIRCOM_VERSION = "2.2.3"
 
 _STDERR_TAIL_BYTES = 2000
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -86,7 +83,7 @@ def run(
         except BaseException:
             kill_group(process)
             raise
-    completed = Completed(process.returncode, _text(stdout), _text(stderr))
+    completed = Completed(process.returncode, plain_text(stdout), plain_text(stderr))
     if process.returncode not in accept:
         tail = (completed.stderr or completed.stdout)[-_STDERR_TAIL_BYTES:].strip()
         last_line = tail.splitlines()[-1].strip() if tail else "no output"
@@ -112,7 +109,8 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
         process.kill()
 
 
-def _text(output: bytes) -> str:
+def plain_text(output: bytes) -> str:
+    """What a program has printed, without colours."""
     return _ANSI.sub("", output.decode("utf-8", "replace"))
 
 
@@ -183,35 +181,10 @@ class Toolchain:
         """The first words of a snarkjs command."""
         return [str(self.node), str(self.modules / "snarkjs" / "build" / "cli.cjs")]
 
-    @cached_property
-    def circom(self) -> list[str]:
-        """The first words of a compiler command: a native `circom` of the pinned version, else the npm one."""
-        native = shutil.which("circom")
-        if native is not None:
-            try:
-                if circom_version([native]) == CIRCOM_VERSION:
-                    return [native]
-            except (ToolFailedError, ToolTimeoutError, ToolNotFoundError):
-                pass  # Whatever it is, it is not a circom that we could use.
-        packaged = [str(self.node), str(self.modules / "circom2" / "cli.js")]
-        found = circom_version(packaged)
-        if found != CIRCOM_VERSION:
-            raise ToolNotFoundError(f"circom {CIRCOM_VERSION} is needed; the npm package circom2 brings {found}")
-        return packaged
-
 
 def packages_digest() -> str:
     """SHA-256 of the lock file that pins the npm packages."""
     return hashlib.sha256((circuits_dir() / "package-lock.json").read_bytes()).hexdigest()
-
-
-def circom_version(argv: Sequence[str]) -> str:
-    """Ask a compiler for its version."""
-    output = run([*argv, "--version"], timeout_s=60).stdout
-    match = re.search(r"circom compiler (\d+\.\d+\.\d+)", output)
-    if match is None:
-        raise ToolNotFoundError(f"{argv[0]} is not a circom compiler")
-    return match.group(1)
 
 
 def find_node() -> Path:

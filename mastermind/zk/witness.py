@@ -18,10 +18,10 @@ import wasmtime
 
 from mastermind.errors import InvalidArtifactError, InvalidSignalsError, WitnessError
 from mastermind.zk import binfile
+from mastermind.zk.circom import CIRCOM_VERSION
 from mastermind.zk.circuit import CircuitSpec, SignalValues
 from mastermind.zk.compile import SOURCE, refused
 from mastermind.zk.r1cs import encode_witness, read_symbols
-from mastermind.zk.tools import CIRCOM_VERSION
 
 _ELEMENT_BYTES = 32
 _PAGE_BYTES = 1 << 16

@@ -9,6 +9,7 @@ import pytest
 
 from mastermind.errors import CompileError, InvalidArtifactError, ToolFailedError
 from mastermind.zk import compile
+from mastermind.zk.circom import PackagedCompiler
 from mastermind.zk.compile import compile_circuit
 from mastermind.zk.r1cs import R1cs
 from mastermind.zk.render import own_digests, render
@@ -148,7 +149,8 @@ def test_warnings_about_circomlib_itself_are_passed_over(
 def test_a_compiler_that_fails_without_a_word_about_the_source_is_a_failed_tool(
     toolchain: Toolchain, circomlib: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compile, "run", lambda *_, **__: Completed(1, "", "out of memory"))
+    monkeypatch.setattr(PackagedCompiler, "run", lambda *_, **__: Completed(1, "", "out of memory"))
+    monkeypatch.setattr(compile, "find_compiler", lambda _: PackagedCompiler(tmp_path, "0"))
     spec = product(tmp_path / "src")
     with pytest.raises(ToolFailedError) as failure:
         compile_circuit(spec, render(spec, circomlib), toolchain, tmp_path / "out")

@@ -9,9 +9,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -19,12 +21,13 @@ import wasmtime
 
 from mastermind.errors import InvalidArtifactError, ToolFailedError, ToolNotFoundError, ToolTimeoutError
 from mastermind.zk.artifacts import ArtifactStore, BuiltCircuit, KeySet
+from mastermind.zk.circom import CIRCOM_VERSION, NativeCompiler, PackagedCompiler, find_compiler
 from mastermind.zk.circuit import CircuitSpec, Signal
 from mastermind.zk.compile import compile_circuit
 from mastermind.zk.prove import NativeProver, SnarkjsProver, self_test
 from mastermind.zk.render import render
 from mastermind.zk.snarkjs import SnarkjsCli, SnarkjsWorker
-from mastermind.zk.tools import CIRCOM_VERSION, MINIMUM_NODE, Toolchain, circom_version, find_node, run
+from mastermind.zk.tools import MINIMUM_NODE, Toolchain, find_node, run
 from mastermind.zk.verify import NativeVerifier, SnarkjsVerifier
 from mastermind.zk.witness import WitnessCalculator
 from tests.zk.tiny import copied, fresh_store, product, product_inputs, sign_again
@@ -138,12 +141,6 @@ def test_a_failed_installation_leaves_nothing_that_counts(bin_dir: Path, tmp_pat
 
 
 @pytest.fixture
-def clean(toolchain: Toolchain) -> Toolchain:
-    """The same tools, the compiler not chosen yet."""
-    return replace(toolchain)
-
-
-@pytest.fixture
 def path_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder that comes first in PATH."""
     folder = tmp_path / "first"
@@ -152,24 +149,21 @@ def path_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def packaged(toolchain: Toolchain) -> list[str]:
-    return [str(toolchain.node), str(toolchain.modules / "circom2" / "cli.js")]
-
-
 def compiled_digest(toolchain: Toolchain, spec: CircuitSpec, out: Path) -> str:
     rendered = render(spec, toolchain.modules / "circomlib" / "circuits")
     return hashlib.sha256(compile_circuit(spec, rendered, toolchain, out).r1cs.read_bytes()).hexdigest()
 
 
 def test_a_native_compiler_of_the_pinned_version_is_used(
-    toolchain: Toolchain, clean: Toolchain, path_first: Path, tmp_path: Path
+    toolchain: Toolchain, path_first: Path, tmp_path: Path
 ) -> None:
-    log = tmp_path / "log"
-    words = " ".join(packaged(toolchain))
-    native = program(path_first / "circom", f'#!/bin/sh\necho "$@" >> {log}\nexec {words} "$@"\n')
-    assert clean.circom == [str(native)]
     spec = product(tmp_path / "src")
-    assert compiled_digest(clean, spec, tmp_path / "a") == compiled_digest(toolchain, spec, tmp_path / "b")
+    packaged = compiled_digest(toolchain, spec, tmp_path / "a")
+    log = tmp_path / "log"
+    words = f"{toolchain.node} {toolchain.modules / 'circom2' / 'cli.js'}"
+    native = program(path_first / "circom", f'#!/bin/sh\necho "$@" >> {log}\nexec {words} "$@"\n')
+    assert find_compiler(toolchain) == NativeCompiler(native)
+    assert compiled_digest(toolchain, spec, tmp_path / "b") == packaged
     assert "product.circom" in log.read_text("utf-8")
 
 
@@ -185,20 +179,105 @@ def test_a_native_compiler_of_the_pinned_version_is_used(
     ],
     ids=["2.1.0", "2.2.30", "no version", "fails", "no interpreter", "no program"],
 )
-def test_another_or_broken_native_compiler_is_ignored(clean: Toolchain, path_first: Path, text: str) -> None:
+def test_another_or_broken_native_compiler_is_ignored(toolchain: Toolchain, path_first: Path, text: str) -> None:
     program(path_first / "circom", text)
     assert shutil.which("circom") == str(path_first / "circom")
-    assert clean.circom == packaged(clean)
-    assert circom_version(clean.circom) == CIRCOM_VERSION
+    assert isinstance(find_compiler(toolchain), PackagedCompiler)
+
+
+#: A program that prints a line, `{line}`.
+PRINTS = """(module
+  (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 0) "\\10\\00\\00\\00\\{length:02x}\\00\\00\\00")
+  (data (i32.const 16) "{line}")
+  (func (export "_start") (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))"""
+ENDLESS = '(module (memory (export "memory") 1) (func (export "_start") (loop $again (br $again))))'
+TRAP = '(module (memory (export "memory") 1) (func (export "_start") unreachable))'
+
+
+def package(toolchain: Toolchain, home: Path, text: str | bytes) -> Toolchain:
+    """Tools whose circom2 is this program."""
+    folder = home / "node_modules" / "circom2"
+    folder.mkdir(parents=True)
+    shutil.copy(toolchain.modules / "circom2" / "package.json", folder)
+    wasm = bytes(wasmtime.wat2wasm(text)) if isinstance(text, str) else text
+    (folder / "circom.wasm").write_bytes(wasm)
+    return replace(toolchain, modules=folder.parent)
 
 
 def test_a_packaged_compiler_of_another_version_is_refused(toolchain: Toolchain, tmp_path: Path) -> None:
-    (tmp_path / "circom2").mkdir()
-    (tmp_path / "circom2" / "cli.js").write_text("console.log('circom compiler 2.1.0')", "utf-8")
-    other = replace(toolchain, modules=tmp_path)
+    line = "circom compiler 2.1.0"
+    other = package(toolchain, tmp_path, PRINTS.format(line=line, length=len(line)))
     with pytest.raises(ToolNotFoundError) as refusal:
-        _ = other.circom
+        find_compiler(other)
     assert CIRCOM_VERSION in str(refusal.value)
+    assert "2.1.0" in str(refusal.value)
+
+
+def test_a_packaged_compiler_that_is_none_is_refused(toolchain: Toolchain, tmp_path: Path) -> None:
+    with pytest.raises(ToolNotFoundError):
+        find_compiler(package(toolchain, tmp_path / "a", b"no program"))
+    missing = package(toolchain, tmp_path / "b", TRAP)
+    (missing.modules / "circom2" / "circom.wasm").unlink()
+    with pytest.raises(ToolNotFoundError):
+        find_compiler(missing)
+    with pytest.raises(ToolFailedError):
+        find_compiler(package(toolchain, tmp_path / "c", TRAP))
+
+
+def packaged(toolchain: Toolchain) -> PackagedCompiler:
+    return PackagedCompiler(toolchain.modules / "circom2", toolchain.version("circom2"))
+
+
+def test_a_compiler_that_does_not_end_is_stopped(
+    toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endless = packaged(package(toolchain, tmp_path / "home", ENDLESS))
+    with pytest.raises(ToolTimeoutError):
+        endless.run([], tmp_path, timeout_s=0.2)
+    before = threading.active_count()
+    interrupt = threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGINT])
+    interrupt.start()
+    with pytest.raises(KeyboardInterrupt):
+        endless.run([], tmp_path)
+    interrupt.join()
+    assert threading.active_count() == before
+
+
+def test_a_translated_compiler_is_kept_and_made_again_when_it_is_damaged(toolchain: Toolchain, tmp_path: Path) -> None:
+    line = f"circom compiler {CIRCOM_VERSION}"
+    tools = package(toolchain, tmp_path, PRINTS.format(line=line, length=len(line)))
+    compiler = find_compiler(tools)
+    (kept,) = tmp_path.glob("*.cwasm")
+    whole = kept.read_bytes()
+    for damaged in (b"", whole[: len(whole) // 2], b"\x7fELF" + bytes(100)):
+        kept.write_bytes(damaged)
+        assert find_compiler(tools) == compiler
+        assert kept.read_bytes() == whole
+
+
+def test_where_nothing_can_be_kept_it_compiles_all_the_same(toolchain: Toolchain, tmp_path: Path) -> None:
+    line = f"circom compiler {CIRCOM_VERSION}"
+    tools = package(toolchain, tmp_path / "home", PRINTS.format(line=line, length=len(line)))
+    kept = tmp_path / "home" / f"circom2_{tools.version('circom2')}_wasmtime_{version('wasmtime')}.lock"
+    kept.mkdir()  # no file of that name can be made, not even by root
+    assert find_compiler(tools).name == f"circom2 {tools.version('circom2')}"
+    assert not list((tmp_path / "home").glob("*.cwasm"))
+
+
+def test_the_packaged_compiler_sees_one_folder_only(toolchain: Toolchain, tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (tmp_path / "outside.circom").write_text("pragma circom 2.2.0;\n", "utf-8")
+    (folder / "link.circom").symlink_to(tmp_path / "outside.circom")
+    includes = ("../outside.circom", "link.circom", str(tmp_path / "outside.circom"))
+    for include in includes:
+        text = f'pragma circom 2.2.0; include "{include}"; template T() {{ signal input x; x === 1; }}'
+        (folder / "main.circom").write_text(f"{text} component main = T();", "utf-8")
+        completed = packaged(toolchain).run(["main.circom", "--r1cs"], folder)
+        assert completed.exit_code != 0
+        assert "to be included has not been found" in completed.stdout + completed.stderr
 
 
 DEEP = {

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from mastermind.errors import InvalidInputError, InvalidSignalsError, WitnessError
 from mastermind.zk import binfile
+from mastermind.zk.circom import CIRCOM_VERSION
 from mastermind.zk.circuit import CircuitSpec
 from mastermind.zk.compile import OPTIONS, CompiledCircuit, compile_circuit, keep
 from mastermind.zk.discover import circuit_at, discover
@@ -30,7 +31,7 @@ from mastermind.zk.testing.solver import Solver
 from mastermind.zk.testing.source import Source
 from mastermind.zk.testing.undetermined import Undetermined, undetermined
 from mastermind.zk.testing.witness import Values, Witness, elements
-from mastermind.zk.tools import CIRCOM_VERSION, Toolchain
+from mastermind.zk.tools import Toolchain
 from mastermind.zk.witness import WitnessCalculator
 
 
