@@ -14,6 +14,7 @@
     |   |-- MalformedEvidenceError          a transcript, certificate or reveal that is not well formed
     |   |-- SecretFileError                 a secret file: readable by others, damaged, wrong passphrase
     |   |-- WrongKeySetError
+    |   |-- NotARefereeError                a URL that is none, or something else than a referee answers there
     |   |-- WrongProtocolError              a circuit that was set up for another protocol
     |   |-- InvalidProjectError             a project file or a circuit in it that is not as it should be
     |   |   `-- MissingProjectError         no project file at all
@@ -41,7 +42,7 @@
     |   `-- SetupError
     |-- RejectedCeremonyError               a ceremony that does not hold; circuit, contribution and contributor
     |-- BackendUnavailableError             a prover or verifier that this machine does not have
-    |-- RefereeUnreachableError             no answer from a referee, or not a referee's answer
+    |-- RefereeUnreachableError             no answer from a referee, or only that it has failed
     `-- ProofSelfCheckError                 a prover made a proof that does not verify
 
 Facts are attributes; the message is one sentence for a person. Secrets are never part of either.
@@ -127,6 +128,10 @@ class SecretFileError(InvalidInputError):
 
 class WrongKeySetError(InvalidInputError):
     """Evidence made under other keys than the ones at hand."""
+
+
+class NotARefereeError(InvalidInputError):
+    """A URL that is none, or at which something else than a referee answers."""
 
 
 class WrongProtocolError(InvalidInputError):
@@ -302,7 +307,7 @@ class BackendUnavailableError(MastermindError):
 
 
 class RefereeUnreachableError(MastermindError):
-    """A referee that does not answer, or answers nothing that a referee would."""
+    """A referee that does not answer, or answers only that it has failed."""
 
 
 class ProofSelfCheckError(MastermindError):

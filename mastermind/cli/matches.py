@@ -25,7 +25,7 @@ from mastermind.cli.options import (
     referee_option,
     url_option,
 )
-from mastermind.cli.output import EXIT_CODES, command_errors, json_option, print_json, store_option
+from mastermind.cli.output import EXIT_CODES, command_errors, json_option, print_json, store_option, tell
 from mastermind.cli.pegs import ask_guess
 from mastermind.cli.views import show_views, view_json
 from mastermind.errors import InvalidInputError
@@ -244,7 +244,8 @@ def _play(
     def guess(board: GameState) -> Code:
         return ask_guess(board) if auto is None else make_strategy(auto, board.rules).guess(board.turns)
 
-    with seated_at_duel(folder, key, make_tables(prover_name, store), ask=passphrase.ask, show=show) as player:
+    tables = make_tables(prover_name, store)
+    with seated_at_duel(folder, key, tables, ask=passphrase.ask, show=show, tell=tell) as player:
         if not as_json:
             click.echo(f"duel {player.seat.match} ({player.own.table.key_set.status} keys)")
         ended = player.play(guess)

@@ -69,8 +69,13 @@ def command_errors(function: Callable[P, R]) -> Callable[P, R]:
 
 def fail(message: str, exit_code: int) -> NoReturn:
     """Say what is wrong on stderr and exit."""
-    click.echo(f"mastermind: {message}", err=True)
+    tell(message)
     sys.exit(exit_code)
+
+
+def tell(message: str) -> None:
+    """Say something on stderr that is no answer."""
+    click.echo(f"mastermind: {message}", err=True)
 
 
 def print_json(value: Any) -> None:

@@ -27,7 +27,7 @@ from mastermind.cli.options import (
     referee_option,
     url_option,
 )
-from mastermind.cli.output import EXIT_CODES, command_errors, json_option, print_json, store_option
+from mastermind.cli.output import EXIT_CODES, command_errors, json_option, print_json, store_option, tell
 from mastermind.cli.pegs import read_line
 from mastermind.cli.views import show_views, view_json
 from mastermind.errors import InvalidCodeError, InvalidInputError
@@ -180,6 +180,7 @@ def watch(game: str, url: str, as_json: bool, store: ArtifactStore) -> None:
         view = find_game(client, game)
         name, rules = view.contract.solution_hash, view.contract.game.rules
         keys = VerifyingKeys.of(load_key_sets(rules, store)(view.key_set_id), rules)
+        client.be_patient(tell)
         seen = -1
         while not view.contract.closed or seen < view.events - 1:
             for view in client.watch(name, after=seen):
@@ -255,7 +256,8 @@ def _play(
     def show(view: GameView) -> None:
         _show(view, as_json)
 
-    with seated(folder, key, make_tables(prover_name, store), ask=passphrase.ask, show=show) as player:
+    tables = make_tables(prover_name, store)
+    with seated(folder, key, tables, ask=passphrase.ask, show=show, tell=tell) as player:
         if not as_json:
             click.echo(f"game {player.seat.game} ({player.table.key_set.status} keys)")
         ended = player.play(guess)

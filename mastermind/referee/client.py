@@ -1,15 +1,17 @@
 """A typed client of the referee.
 
-Refusals come back as the errors that the referee raised; no answer, or one that no referee gives, is a
-RefereeUnreachableError. Requests are repeated when the connection fails: the referee answers the same request the same
-way however often it comes.
+Refusals come back as the errors that the referee raised; no answer is a RefereeUnreachableError, and one that no
+referee gives a NotARefereeError. Requests are repeated while there is no answer: the referee answers the same request
+the same way however often it comes.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any, TypeVar
 
 import httpx
@@ -18,6 +20,7 @@ from mastermind.errors import (
     InsufficientCreditError,
     LimitReachedError,
     MalformedEvidenceError,
+    NotARefereeError,
     NotThePlayerError,
     ProofRejectedError,
     RefereeError,
@@ -40,13 +43,22 @@ from mastermind.zk.artifacts import KeySet
 from mastermind.zk.evidence import canonical_json, parse_json
 from mastermind.zk.prove import Prover
 
-#: How often a request is sent before the referee counts as unreachable, and the longest pause in between.
-MAX_TRIES = 6
+#: How long a request is repeated before the referee counts as unreachable: at first, and of a player at a game.
+PATIENCE_S = 5.0
+PLAYERS_PATIENCE_S = 600.0
+#: The longest turns of any referee, and some more.
+MAX_PATIENCE_S = 3 * 86_400.0
+#: The longest pause between two tries, and how long one waits for an answer.
 MAX_PAUSE_S = 5.0
 TIMEOUT_S = 30.0
+#: A shorter absence is not worth a word.
+SHORT_S = 1.0
 
 
 V = TypeVar("V", "GameView", "MatchView")
+
+#: Is told that the referee cannot be reached, or is back.
+Tell = Callable[[str], None]
 
 _STATUSES: dict[int, type[RefereeError]] = {
     402: InsufficientCreditError,
@@ -122,9 +134,24 @@ class DuelRecord:
 class RefereeClient:
     """One referee at a URL. Close it, or use it in a `with`."""
 
-    def __init__(self, url: str, *, transport: httpx.BaseTransport | None = None, tries: int = MAX_TRIES) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        transport: httpx.BaseTransport | None = None,
+        patience_s: float = PATIENCE_S,
+        tell: Tell = lambda _: None,
+    ) -> None:
+        """Ask the referee at `url`, each time for `patience_s` seconds at least; `tell` hears of longer absences.
+
+        Raises:
+            NotARefereeError: that is not a URL of http or https.
+        """
+        _require_url(url)
         self.url = url.rstrip("/")
-        self._tries = tries
+        self._patience_s = patience_s
+        self._tell = tell
+        self._needed_until_s = 0.0
         self._http = httpx.Client(base_url=self.url, timeout=TIMEOUT_S, transport=transport)
 
     def __enter__(self) -> RefereeClient:
@@ -137,8 +164,19 @@ class RefereeClient:
         """Close the connections."""
         self._http.close()
 
+    def be_patient(self, tell: Tell | None = None, *, turn_s: float = 0.0) -> None:
+        """From now on give the referee minutes to come back, and as long as the present turn takes (seconds)."""
+        self._patience_s = max(self._patience_s, PLAYERS_PATIENCE_S)
+        self._needed_until_s = time.monotonic() + min(turn_s, MAX_PATIENCE_S)
+        self._tell = tell or self._tell
+
+    @cached_property
+    def slot_seconds(self) -> int:
+        """How long a slot is; that never changes. Raises as `info`."""
+        return self.info().slot_seconds
+
     def info(self) -> RefereeInfo:
-        """What the referee says about itself. Raises RefereeUnreachableError."""
+        """What the referee says about itself. Raises RefereeUnreachableError, NotARefereeError."""
         fields = self._json("GET", "/referee")
         with _understood():
             return RefereeInfo(
@@ -226,11 +264,10 @@ class RefereeClient:
     def watch(self, game: int, *, after: int = -1, silence_s: float = TIMEOUT_S) -> Iterator[GameView]:
         """Yield the game after each event from the one after number `after` on.
 
-        Ends when the referee ends it, or nothing has come for `silence_s` seconds.
+        Ends when the referee or the network ends it, or nothing has come for `silence_s` seconds.
 
         Raises:
             UnknownGameError: no such game.
-            RefereeUnreachableError: the connection failed.
         """
         for fields in self._events(f"/games/{game}/events", after, silence_s):
             with _understood():
@@ -256,6 +293,9 @@ class RefereeClient:
         end_s = time.monotonic() + silence_s
         try:
             with self._http.stream("GET", path, headers=headers, timeout=timeout) as response:
+                if response.status_code == 429 or response.status_code >= 500:
+                    time.sleep(min(MAX_PAUSE_S, SHORT_S))
+                    return
                 if response.status_code != 200:
                     response.read()
                     raise _refusal(response)
@@ -270,33 +310,43 @@ class RefereeClient:
                         return
         except httpx.ReadTimeout:
             return
-        except httpx.HTTPError as error:
-            raise RefereeUnreachableError(f"the connection to {self.url} has failed: {error}") from error
+        except httpx.HTTPError:
+            # Whoever goes on asks for the game, and that is repeated.
+            time.sleep(min(MAX_PAUSE_S, SHORT_S))
 
     def _json(
         self, method: str, path: str, *, params: Mapping[str, Any] | None = None, body: bytes | None = None
     ) -> Any:
         headers = {} if body is None else {"Content-Type": "application/json"}
-        for attempt in range(self._tries):
-            last = attempt == self._tries - 1
-            pause_s = min(MAX_PAUSE_S, 0.1 * 2**attempt)
+        start_s, pause_s, told = time.monotonic(), 0.1, False
+        until_s = max(start_s + self._patience_s, self._needed_until_s)
+        while True:
+            asked = ""
             try:
                 response = self._http.request(method, path, params=params, content=body, headers=headers)
             except httpx.HTTPError as error:
-                if last:
-                    raise RefereeUnreachableError(f"{self.url} does not answer: {error}") from error
-                time.sleep(pause_s)
-                continue
-            if response.status_code == 200:
-                with _understood():
-                    return parse_json(response.content)
-            error_found = _refusal(response)
-            retry = response.status_code >= 500 or "Retry-After" in response.headers
-            if last or not retry:
-                raise error_found
-            asked = response.headers.get("Retry-After", "")
-            time.sleep(min(MAX_PAUSE_S, float(asked)) if asked.isdecimal() else pause_s)
-        raise AssertionError("unreachable")
+                found: Exception = RefereeUnreachableError(f"{self.url} does not answer: {error}")
+                found.__cause__ = error
+            else:
+                asked = response.headers.get("Retry-After", "")
+                if response.status_code < 500 and not asked:
+                    if told:
+                        self._tell(f"{self.url} answers again")
+                    if response.status_code == 200:
+                        with _understood():
+                            return parse_json(response.content)
+                    raise _refusal(response)
+                found = _refusal(response)
+            now_s = time.monotonic()
+            if now_s >= until_s:
+                raise found
+            if not told and now_s - start_s >= SHORT_S:
+                until = datetime.now() + timedelta(seconds=until_s - now_s)
+                self._tell(f"{found}; trying again until {until:%Y-%m-%d %H:%M:%S}")
+                told = True
+            wanted_s = float(asked) if asked.isdecimal() else pause_s
+            time.sleep(min(MAX_PAUSE_S, wanted_s, until_s - now_s))
+            pause_s *= 2
 
 
 def find_game(client: RefereeClient, text: str) -> GameView:
@@ -334,6 +384,16 @@ def make_consent(
     return Consent(nonce, prover.prove(key_set["authorise"], authorise_inputs(player.key, message)).proof)
 
 
+def _require_url(url: str) -> None:
+    """Refuse what is no URL of http or https. Raises NotARefereeError."""
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL:
+        parsed = httpx.URL()
+    if parsed.scheme not in ("http", "https") or not parsed.host or not 0 < (parsed.port or 80) < 1 << 16:
+        raise NotARefereeError(f"{url!r} is not the URL of a referee; it looks like http://localhost:8460")
+
+
 class _understood:
     """What does not read as an answer of a referee is no referee's answer."""
 
@@ -342,7 +402,7 @@ class _understood:
 
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
         if isinstance(error, (ValueError, KeyError, TypeError)):
-            raise RefereeUnreachableError(f"the answer is not one of a referee: {error}") from error
+            raise NotARefereeError(f"the answer is not one of a referee: {error}") from error
 
 
 def _game_view(fields: Any) -> GameView:
@@ -370,7 +430,10 @@ def _refusal(response: httpx.Response) -> Exception:
         found = parse_json(response.content)["error"]
         refusal, message = str(found["refusal"]), str(found["message"])
     except (ValueError, KeyError, TypeError):
-        return RefereeUnreachableError(f"it answers {response.status_code}, and not as a referee does")
+        said = f"{response.url} answers {response.status_code}, and not as a referee does"
+        return RefereeUnreachableError(said) if response.status_code >= 500 else NotARefereeError(said)
+    if refusal in ("not_found", "method_not_allowed"):
+        return NotARefereeError(f"there is no referee at {response.url}")
     if response.status_code == 400:
         return MalformedEvidenceError(message, field=str(found.get("field", "")))
     if refusal.upper() in Refusal.__members__:

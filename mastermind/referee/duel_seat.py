@@ -29,8 +29,7 @@ from mastermind.game.reveal import Reveal, opening_signals
 from mastermind.game.secret_files import AskPassphrase, GameSecret, PlayerKey, no_passphrase
 from mastermind.game.steps import StepKind
 from mastermind.game.transcript import Transcript, read_bounded, read_element, read_fields, write_json
-from mastermind.referee.client import MatchView, RefereeClient, RefereeInfo, make_consent
-from mastermind.referee.contract import PER_TURN_SLOTS
+from mastermind.referee.client import MatchView, RefereeClient, RefereeInfo, Tell, make_consent
 from mastermind.referee.match import GUEST, HOST, read_player
 from mastermind.referee.requests import (
     ClaimMatch,
@@ -42,7 +41,7 @@ from mastermind.referee.requests import (
     Request,
     StartMatch,
 )
-from mastermind.referee.seats import LOOK_AGAIN_S, MAX_BYTES, Guesser, merge, new_folder
+from mastermind.referee.seats import LOOK_AGAIN_S, MAX_BYTES, Guesser, merge, new_folder, turn_left_s
 from mastermind.rules import Code, Rules
 
 FORMAT = "mastermind duel seat 1"
@@ -173,11 +172,13 @@ class Duellist:
         Raises:
             RefereeError: the referee refuses something, as when a turn has passed.
             RejectedEvidenceError: the referee shows something that is not proved.
-            RefereeUnreachableError: no answer; start again later.
+            RefereeUnreachableError: no answer for minutes; start again later.
         """
+        self.client.be_patient()
         view = self._arrive()
         self.show(view)
         while not view.contract.closed:
+            self.client.be_patient(turn_s=turn_left_s(view, self.client.slot_seconds))
             acted = self._act(view, guess) or self._wait(view)
             if acted.events != view.events:
                 self.show(acted)
@@ -245,8 +246,8 @@ class Duellist:
         """Wait for news, or for the slot in which the other's turn is over."""
         silence_s = LOOK_AGAIN_S
         if view.contract.accepted:
-            left = view.contract.last_played_slot + PER_TURN_SLOTS + 1 - view.slot
-            silence_s = min(silence_s, max(1, left) * self.client.info().slot_seconds)
+            slot_seconds = self.client.slot_seconds
+            silence_s = min(silence_s, max(slot_seconds, turn_left_s(view, slot_seconds)))
         return self._news(view, silence_s)
 
     def _news(self, view: MatchView, silence_s: float) -> MatchView:
@@ -343,6 +344,7 @@ def seated_at_duel(
     *,
     ask: AskPassphrase = no_passphrase,
     show: Shown = lambda _: None,
+    tell: Tell = lambda _: None,
 ) -> Iterator[Duellist]:
     """Sit down in the seat of a folder; `make_table` gives the table for some rules and key set id.
 
@@ -357,7 +359,7 @@ def seated_at_duel(
         kept.replace(path, key, ask)
 
     own = Seat(table, seat.player, key, GameSecret.read(path, ask), record)
-    with RefereeClient(seat.url) as client:
+    with RefereeClient(seat.url, tell=tell) as client:
         yield Duellist(seat, folder, own, client, show)
 
 

@@ -48,7 +48,7 @@ from mastermind.game.transcript import (
     require_proofs,
     write_json,
 )
-from mastermind.referee.client import GameView, RefereeClient, RefereeInfo, make_consent
+from mastermind.referee.client import GameView, MatchView, RefereeClient, RefereeInfo, Tell, make_consent
 from mastermind.referee.contract import PER_TURN_SLOTS, Role, require_turn_time
 from mastermind.referee.requests import (
     AcceptGame,
@@ -216,11 +216,13 @@ class Player:
         Raises:
             RefereeError: the referee refuses something, as when a turn has passed.
             RejectedEvidenceError: the referee shows something that is not proved.
-            RefereeUnreachableError: no answer; start again later.
+            RefereeUnreachableError: no answer for minutes; start again later.
         """
+        self.client.be_patient()
         view = self._arrive()
         self.show(view)
         while not view.contract.closed:
+            self.client.be_patient(turn_s=turn_left_s(view, self.client.slot_seconds))
             acted = self._act(view, guess)
             if acted is None:
                 acted = self._wait(view)
@@ -315,7 +317,7 @@ class Player:
         """Wait for news, or for the slot in which something changes without any."""
         silence_s = LOOK_AGAIN_S
         if view.contract.accepted and view.slot < view.contract.finalize_slot:
-            left_s = (view.contract.finalize_slot - view.slot) * self.client.info().slot_seconds
+            left_s = (view.contract.finalize_slot - view.slot) * self.client.slot_seconds
             silence_s = min(silence_s, left_s)
         for _ in self.client.watch(self.seat.game, after=view.events - 1, silence_s=silence_s):
             break
@@ -430,6 +432,7 @@ def seated(
     *,
     ask: AskPassphrase = no_passphrase,
     show: Shown = lambda _: None,
+    tell: Tell = lambda _: None,
 ) -> Iterator[Player]:
     """Sit down in the seat of a folder; `make_table` gives the table for some rules and key set id.
 
@@ -439,8 +442,14 @@ def seated(
     seat = Seat.read(folder)
     transcript = Transcript.read(folder / "transcript.json")
     table = make_table(transcript.rules, transcript.key_set_id)
-    with RefereeClient(seat.url) as client:
+    with RefereeClient(seat.url, tell=tell) as client:
         yield Player(seat, folder, table, key, client, ask, show)
+
+
+def turn_left_s(view: GameView | MatchView, slot_seconds: int) -> float:
+    """Seconds until the present turn is over; 0 when nobody is to move."""
+    left = view.contract.last_played_slot + PER_TURN_SLOTS + 1 - view.slot
+    return float(max(0, left) * slot_seconds) if view.contract.accepted else 0.0
 
 
 def merge(ours: Transcript, theirs: Transcript, table: Table) -> tuple[Transcript, int]:

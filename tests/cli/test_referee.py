@@ -212,6 +212,16 @@ def test_a_referee_that_is_not_there(player: Path, tmp_path: Path, monkeypatch: 
     assert not folder.exists()
 
 
+def test_what_is_no_referee(http: httpx.Client, player: Path, tmp_path: Path) -> None:
+    """Said at once, whatever is asked of it."""
+    argv = ["--reward", REWARD, "--player", player, "--folder", tmp_path / "seat"]
+    for url in ("localhost:8460", "ftp://localhost", "http://", "http://x:port", f"{http.base_url}nothing"):
+        for words in (["host", *argv], ["duel", "host", *argv], ["list"], ["watch", "1204"]):
+            result = run("play", *words, "--referee", url)
+            assert result.exit_code == 2, result.output
+            assert any(text in result.output for text in ("the URL of a referee", "there is no referee at"))
+
+
 def test_the_command_line_starts_without_the_web_framework() -> None:
     script = "import sys, mastermind.cli; print(*[n for n in ('fastapi', 'sqlalchemy', 'httpx') if n in sys.modules])"
     found = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)

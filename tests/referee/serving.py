@@ -1,4 +1,4 @@
-"""The application on a real port, in a thread of the test."""
+"""The application on a real port, in a thread of the test, and a bad line to it."""
 
 from __future__ import annotations
 
@@ -29,3 +29,26 @@ def serving(app: FastAPI) -> Iterator[httpx.Client]:
     finally:
         server.should_exit = True
         thread.join()
+
+
+class BadLine(httpx.BaseTransport):
+    """Every request is refused first, then answered by a proxy, then its answer is lost; then all is well."""
+
+    def __init__(self) -> None:
+        self._line = httpx.HTTPTransport()
+        self._count = 0
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        self._count += 1
+        if self._count % 4 == 1:
+            raise httpx.ConnectError("refused")
+        if self._count % 4 == 2:
+            return httpx.Response(503, text="<html>")
+        response = self._line.handle_request(request)
+        if self._count % 4 == 3:
+            response.close()
+            raise httpx.ReadError("reset")
+        return response
+
+    def close(self) -> None:
+        self._line.close()

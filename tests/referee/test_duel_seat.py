@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from mastermind.referee.duel_seat import Duellist, DuelSeat, seated_at_duel, tak
 from mastermind.referee.match import GUEST, HOST, PLAYER_NAMES
 from mastermind.referee.service import create_app
 from mastermind.rules import Code, Rules
-from tests.referee.serving import serving
+from tests.referee.serving import BadLine, serving
 from tests.referee.world import CODES, REWARD, WELCOME, WRONG, FakeClock, PlayedMatch, World
 
 NONE = None, None
@@ -43,7 +44,7 @@ class Evening:
         self.keys = PlayerKey.new(), PlayerKey.new()
         referee = world.referee(f"sqlite:///{folder / 'books.db'}", clock=self.clock)
         self.url = str(stack.enter_context(serving(create_app(referee))).base_url)
-        self.client = stack.enter_context(RefereeClient(self.url, tries=1))
+        self.client = stack.enter_context(RefereeClient(self.url, patience_s=0))
 
     def sit(self, player: Player) -> Duellist:
         folder = self.folder / PLAYER_NAMES[player]
@@ -200,3 +201,23 @@ def test_a_stake_is_taken_back_while_nobody_has_joined(evening: Evening) -> None
     assert host.play(leave).codes == NONE
     with pytest.raises(InvalidInputError):
         take_host_seat(evening.folder / "host", table, evening.keys[HOST], evening.url, info, REWARD, CODES[HOST])
+
+
+def test_a_duel_over_a_line_that_fails_all_the_time(evening: Evening, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both go on by themselves, to the opened codes."""
+    monkeypatch.setattr("mastermind.referee.client.MAX_PAUSE_S", 0.01)
+    players = [
+        replace(
+            player,
+            client=evening.stack.enter_context(RefereeClient(evening.url, transport=BadLine(), patience_s=0)),
+        )
+        for player in evening.begin()
+    ]
+    with ThreadPoolExecutor() as pool:
+        games = [
+            pool.submit(player.play, lambda _, guess=guess: guess)  # type: ignore[misc]
+            for player, guess in zip(players, (CODES[GUEST], WRONG), strict=True)
+        ]
+        for game in games:
+            ended = game.result(60)
+            assert (ended.view.contract.paid, ended.codes) == ((HOST,), CODES)

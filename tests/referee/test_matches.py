@@ -218,7 +218,7 @@ def test_agreements_are_about_this_very_match(referee: Referee, played: PlayedMa
 
 def test_over_http(world: World, played: PlayedMatch, tmp_path: Path) -> None:
     referee = world.referee(f"sqlite:///{tmp_path / 'books.db'}", clock=FakeClock(START))
-    with serving(create_app(referee)) as http, RefereeClient(str(http.base_url), tries=1) as client:
+    with serving(create_app(referee)) as http, RefereeClient(str(http.base_url), patience_s=0) as client:
         for number, request in enumerate(played.requests):
             view = client.send_to_match(played.name, request)
             assert (view.events, view.keys) == (number + 1, "development")

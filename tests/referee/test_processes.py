@@ -21,7 +21,7 @@ from mastermind.game.certificate import Certificate
 from mastermind.game.reveal import Reveal
 from mastermind.game.secret_files import GameSecret, PlayerKey
 from mastermind.game.transcript import Transcript
-from mastermind.referee.client import RefereeClient
+from mastermind.referee.client import PATIENCE_S, RefereeClient
 from mastermind.referee.config import Settings
 from mastermind.referee.match import HOST, PLAYER_NAMES
 from mastermind.referee.requests import AcceptGame, InitGame, Request
@@ -137,10 +137,15 @@ def test_two_players_and_the_server_with_one_of_them_killed(
             assert time.monotonic() < end
             time.sleep(0.05)
         game = found[0].contract.solution_hash
+        # Away for longer than somebody waits who only asks: a player goes on, and is told once.
+        server.end(signal.SIGKILL)
+        time.sleep(PATIENCE_S + 2)
+        server.start()
         guest = play("breaker", "join", str(game)[:12], "--referee", server.url, "--auto")
         started_with(4)
         host.kill()
-        host.communicate()
+        said = host.communicate()[1]
+        assert (said.count("trying again until"), said.count("answers again")) == (1, 1)
         host = play("master", "host")
         guest.kill()
         guest.communicate()

@@ -21,7 +21,7 @@ from mastermind.referee.requests import MakeGuess, SubmitGameProof
 from mastermind.referee.seats import Player, Seat
 from mastermind.referee.service import create_app
 from mastermind.rules import Code
-from tests.referee.serving import serving
+from tests.referee.serving import BadLine, serving
 from tests.referee.world import REWARD, SECRET, WELCOME, WRONG, FakeClock, PlayedGame, World, send
 from tests.support.proofs import made_over
 
@@ -188,3 +188,27 @@ def test_rep_1_a_proof_made_over_by_somebody_else_shows_the_same_step(
     view = breaker._act(breaker.client.game(unsolved_game.game), secret_guess)
     assert view is not None
     assert view.contract.game.turn_count == 4
+
+
+def test_a_game_over_a_line_that_fails_all_the_time(
+    sit_down: SitDown, referee: Referee, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both players go on by themselves, every step is taken once, and each absence is told of once."""
+    monkeypatch.setattr("mastermind.referee.client.MAX_PAUSE_S", 0.01)
+    monkeypatch.setattr("mastermind.referee.client.SHORT_S", 0.0)
+    game = world.play([SECRET])
+    said: list[str] = []
+    with ExitStack() as stack:
+        players = []
+        for role, steps in (("master", 1), ("breaker", 2)):
+            player = sit_down(game, role, role, steps)  # type: ignore[arg-type]
+            client = RefereeClient(player.seat.url, transport=BadLine(), patience_s=0, tell=said.append)
+            players.append(replace(player, client=stack.enter_context(client)))
+        send(referee, game, game.requests[0])
+        for ended in played_out(*players):
+            assert ended.contract.closed
+    assert [method for method in methods(referee, game) if method != "submit_game_proof"] == [
+        "init_game", "accept_game", "make_guess", "give_clue", "claim_reward",
+    ]  # fmt: skip
+    gone, back = (sum(text in line for line in said) for text in ("trying again until", "answers again"))
+    assert gone == back > 4

@@ -16,6 +16,7 @@ import pytest
 
 from mastermind.errors import (
     MalformedEvidenceError,
+    NotARefereeError,
     NotThePlayerError,
     OutOfTurnError,
     ProofRejectedError,
@@ -53,7 +54,7 @@ def http(referee: Referee) -> Iterator[httpx.Client]:
 
 @pytest.fixture
 def client(http: httpx.Client) -> Iterator[RefereeClient]:
-    with RefereeClient(str(http.base_url), tries=1) as client:
+    with RefereeClient(str(http.base_url), patience_s=0) as client:
         yield client
 
 
@@ -347,7 +348,8 @@ def test_openapi_describes_every_method_with_an_example_that_reads(http: httpx.C
 @pytest.mark.parametrize("content", [b"<html>", b"{}", b"[]", b'{"error": 1}'])
 def test_what_no_referee_says(content: bytes, status: int) -> None:
     transport = httpx.MockTransport(lambda _: httpx.Response(status, content=content))
-    with RefereeClient("http://x", transport=transport, tries=1) as client, pytest.raises(RefereeUnreachableError):
+    error = RefereeUnreachableError if status == 502 else NotARefereeError
+    with RefereeClient("http://x", transport=transport, patience_s=0) as client, pytest.raises(error):
         client.game(1)
 
 
@@ -367,3 +369,80 @@ def test_a_request_is_sent_again_when_the_connection_fails() -> None:
         client.game(1)
     assert caught.value.field == "f"
     assert len(calls) == 3
+
+
+class Absence:
+    """A referee that does not answer so many times."""
+
+    def __init__(self, tries: int, failure: httpx.Response | None = None) -> None:
+        self.left, self._failure = tries, failure
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.left -= 1
+        if self.left < 0:
+            return httpx.Response(200, json={"credits": 7})
+        if self._failure is None:
+            raise httpx.ConnectError("refused", request=request)
+        return self._failure
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mastermind.referee.client.MAX_PAUSE_S", 0.01)
+    monkeypatch.setattr("mastermind.referee.client.SHORT_S", 0.0)
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize("failure", [None, httpx.Response(503, text="<html>")])
+def test_a_player_waits_for_the_referee_and_is_told_once(failure: httpx.Response | None) -> None:
+    said: list[str] = []
+    transport = httpx.MockTransport(Absence(20, failure))
+    with RefereeClient("http://x", transport=transport, patience_s=0, tell=said.append) as client:
+        client.be_patient()
+        assert client.credits(1) == 7
+        assert client.credits(1) == 7
+    assert [("until" in line, "again" in line) for line in said] == [(True, True), (False, True)]
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_player_waits_until_the_turn_is_over_and_then_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mastermind.referee.client.PLAYERS_PATIENCE_S", 0.0)
+    absence = Absence(10**6)
+    with RefereeClient("http://x", transport=httpx.MockTransport(absence), patience_s=0) as client:
+        client.be_patient(turn_s=0.5)
+        start = time.monotonic()
+        with pytest.raises(RefereeUnreachableError):
+            client.credits(1)
+        assert 0.5 <= time.monotonic() - start < 5
+        # However long a turn a referee speaks of.
+        client.be_patient(turn_s=1e300)
+        absence.left = 3
+        assert client.credits(1) == 7
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize("failure", [None, httpx.Response(503), httpx.Response(429)])
+def test_news_that_cannot_be_had_are_no_news(failure: httpx.Response | None) -> None:
+    """A stream that breaks, or for which there is no place: the game itself is asked for again."""
+    with RefereeClient("http://x", transport=httpx.MockTransport(Absence(1, failure))) as client:
+        assert list(client.watch(1)) == []
+
+
+@pytest.mark.parametrize("url", ["", "x", "localhost:8460", "ftp://x", "http://", "http://x:abc", "http://x:99999"])
+def test_what_is_no_url_of_a_referee(url: str) -> None:
+    with pytest.raises(NotARefereeError):
+        RefereeClient(url)
+
+
+def test_what_will_not_change_is_asked_once() -> None:
+    asked = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return httpx.Response(404, text="<html>")
+
+    with RefereeClient("http://x", transport=httpx.MockTransport(answer)) as client:
+        client.be_patient()
+        with pytest.raises(NotARefereeError):
+            client.info()
+    assert len(asked) == 1
