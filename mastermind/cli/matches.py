@@ -34,6 +34,7 @@ from mastermind.game.play import Table
 from mastermind.game.secret_files import PlayerKey
 from mastermind.game.steps import GameState
 from mastermind.players.strengths import make_strategy
+from mastermind.referee.contract import MAX_REWARD
 from mastermind.referee.match import GUEST, HOST, PLAYER_NAMES, Match
 from mastermind.rules import Code, Rules
 from mastermind.zk.artifacts import ArtifactStore
@@ -65,7 +66,7 @@ def duel() -> None:
 @duel.command(epilog=EXIT_CODES)
 @referee_option
 @click.option("--rules", type=RulesType(), help="Of a new duel. [default: classic]")
-@click.option("--reward", type=click.IntRange(1), help="Credits that each player stakes in a new duel.")
+@click.option("--reward", type=click.IntRange(1, MAX_REWARD), help="Credits that each player stakes in a new duel.")
 @code_option
 @auto_option
 @player_option

@@ -36,6 +36,7 @@ from mastermind.game.secret_files import PlayerKey
 from mastermind.game.steps import GameState
 from mastermind.game.transcript import VerifyingKeys
 from mastermind.players.strengths import make_strategy
+from mastermind.referee.contract import MAX_REWARD
 from mastermind.rules import Code, Rules
 from mastermind.zk.artifacts import ArtifactStore
 from mastermind.zk.verify import NativeVerifier
@@ -63,7 +64,7 @@ play.add_command(duel)
 @play.command(epilog=EXIT_CODES)
 @referee_option
 @click.option("--rules", type=RulesType(), help="Of a new game. [default: hit-and-blow]")
-@click.option("--reward", type=click.IntRange(1), help="Credits that each player stakes in a new game.")
+@click.option("--reward", type=click.IntRange(1, MAX_REWARD), help="Credits that each player stakes in a new game.")
 @click.option("--code", help="The secret of a new game. Others on this machine can see it while the command runs.")
 @player_option
 @folder_option

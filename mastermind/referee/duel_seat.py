@@ -22,13 +22,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mastermind.errors import MalformedEvidenceError, RejectedEvidenceError, UnknownGameError, WrongKeySetError
+from mastermind.errors import (
+    MalformedEvidenceError,
+    RefereeError,
+    RejectedEvidenceError,
+    UnknownGameError,
+    WrongKeySetError,
+)
 from mastermind.game.duel import Duel, Outcome, Player, Seat, next_move, other, outcome
 from mastermind.game.play import Table
 from mastermind.game.reveal import Reveal, opening_signals
 from mastermind.game.secret_files import AskPassphrase, GameSecret, PlayerKey, no_passphrase
 from mastermind.game.steps import StepKind
-from mastermind.game.transcript import Transcript, read_bounded, read_element, read_fields, write_json
+from mastermind.game.transcript import Transcript, read_element, write_json
 from mastermind.referee.client import MatchView, RefereeClient, RefereeInfo, Tell, make_consent
 from mastermind.referee.match import GUEST, HOST, read_player
 from mastermind.referee.requests import (
@@ -41,10 +47,19 @@ from mastermind.referee.requests import (
     Request,
     StartMatch,
 )
-from mastermind.referee.seats import LOOK_AGAIN_S, MAX_BYTES, Guesser, merge, new_folder, turn_left_s
+from mastermind.referee.seats import (
+    DUEL_FORMAT,
+    LOOK_AGAIN_S,
+    Guesser,
+    has_part,
+    merge,
+    new_folder,
+    read_seat_fields,
+    remove_files,
+    turn_left_s,
+)
 from mastermind.rules import Code, Rules
 
-FORMAT = "mastermind duel seat 1"
 _SECRET, _YOURS, _THEIRS = "secret.json", "your-guesses.json", "their-guesses.json"
 #: How long the other's code is waited for after the end; it can be fetched later, too.
 OPENING_S = 30.0
@@ -73,7 +88,7 @@ class DuelSeat:
     def read(cls, folder: Path) -> DuelSeat:
         """Read the seat of a folder. Raises MalformedEvidenceError."""
         names = {"player", "url", "referee_id", "match", "reward"}
-        fields = read_fields(read_bounded(folder / "seat.json", MAX_BYTES), FORMAT, names, MAX_BYTES)
+        fields = read_seat_fields(folder, DUEL_FORMAT, names)
         if not isinstance(fields["url"], str):
             raise MalformedEvidenceError("url is not text", field="url")
         return cls(
@@ -86,7 +101,7 @@ class DuelSeat:
 
     def write(self, folder: Path) -> None:
         """Take the seat: write its file."""
-        fields: dict[str, Any] = {"format": FORMAT, "player": self.player, "url": self.url}
+        fields: dict[str, Any] = {"format": DUEL_FORMAT, "player": self.player, "url": self.url}
         fields |= {name: str(getattr(self, name)) for name in ("referee_id", "match", "reward")}
         write_json(folder / "seat.json", fields)
 
@@ -206,12 +221,21 @@ class Duellist:
             if seat.player != HOST:
                 raise
             consent = self._consent(OpenMatch.method, seat.reward)
-            return self._send(OpenMatch(table.rules, table.key_set.id, seat.reward, opening, consent))
+            return self._take(OpenMatch(table.rules, table.key_set.id, seat.reward, opening, consent))
         if seat.player == GUEST and view.contract.players[GUEST] != self.own.key.id:
             joining = self._transcript(_YOURS).steps[1]
             consent = self._consent(JoinMatch.action(opening.step, joining.step), seat.reward)
-            return self._send(JoinMatch(seat.reward, opening, joining, consent))
+            return self._take(JoinMatch(seat.reward, opening, joining, consent))
         return view
+
+    def _take(self, request: Request) -> MatchView:
+        """Take the seat. Raises RefereeError."""
+        try:
+            return self._send(request)
+        except RefereeError:
+            if not has_part(self.own.key, lambda: self.client.match(self.seat.match)):
+                remove_files(self.folder, (_SECRET, _YOURS, _THEIRS, "seat.json"))
+            raise
 
     def _act(self, view: MatchView, guess: Guesser) -> MatchView | None:
         """Do what is ours to do, or return None when there is nothing."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -42,6 +42,7 @@ from mastermind.game.steps import GameState, apply
 from mastermind.game.transcript import (
     ProvedStep,
     Transcript,
+    lock_path,
     read_bounded,
     read_element,
     read_fields,
@@ -65,9 +66,12 @@ from mastermind.zk.artifacts import KeySet
 from mastermind.zk.prove import self_test
 
 FORMAT = "mastermind seat 1"
+DUEL_FORMAT = "mastermind duel seat 1"
 MAX_BYTES = 1 << 12
 #: Without news the game is looked at again after this long.
 LOOK_AGAIN_S = 20.0
+
+_FILES = ("secret.json", "transcript.json", "seat.json")
 
 #: Chooses a guess, from the game so far.
 Guesser = Callable[[GameState], Code]
@@ -95,7 +99,7 @@ class Seat:
     def read(cls, folder: Path) -> Seat:
         """Read the seat of a folder. Raises MalformedEvidenceError."""
         names = {"role", "url", "referee_id", "game", "reward"}
-        fields = read_fields(read_bounded(folder / "seat.json", MAX_BYTES), FORMAT, names, MAX_BYTES)
+        fields = read_seat_fields(folder, FORMAT, names)
         if fields["role"] not in ("master", "breaker") or not isinstance(fields["url"], str):
             raise MalformedEvidenceError("it is not the file of a seat", field="role")
         return cls(
@@ -111,6 +115,20 @@ class Seat:
         fields: dict[str, Any] = {"format": FORMAT, "role": self.role, "url": self.url}
         fields |= {name: str(getattr(self, name)) for name in ("referee_id", "game", "reward")}
         write_json(folder / "seat.json", fields)
+
+
+def read_seat_fields(folder: Path, file_format: str, names: set[str]) -> dict[str, Any]:
+    """The fields of a seat's file. Raises MalformedEvidenceError, and for a seat of the other kind says what to use."""
+    path = folder / "seat.json"
+    data = read_bounded(path, MAX_BYTES)
+    try:
+        return read_fields(data, file_format, names, MAX_BYTES)
+    except MalformedEvidenceError as error:
+        for other, what, group in ((FORMAT, "game", "play"), (DUEL_FORMAT, "duel", "play duel")):
+            if error.field == "format" and other.encode() in data:
+                said = f"{folder} is of a {what}; use `mastermind {group} host`, `join` or `claim` for it"
+                raise MalformedEvidenceError(said, field="format") from error
+        raise MalformedEvidenceError(f"{path}: {error}", field=error.field) from error
 
 
 def take_master_seat(
@@ -159,7 +177,8 @@ def key_set_for(info: RefereeInfo, rules: Rules, load: Callable[[str], KeySet]) 
         InvalidInputError: its turns are too short for proofs made on this machine.
     """
     if rules.spelling not in info.key_sets:
-        raise WrongKeySetError(f"this referee takes no games of {rules.name}")
+        taken = ", ".join(Rules.parse(spelling).name for spelling in info.key_sets)
+        raise WrongKeySetError(f"this referee takes no games of {rules.name}; it takes {taken or 'none'}")
     key_set = load(info.key_sets[rules.spelling][0])
     require_turn_time(info.slot_seconds, proof_seconds(key_set))
     return key_set
@@ -247,21 +266,23 @@ class Player:
         except UnknownGameError:
             if seat.role != "master":
                 raise
-            return self.client.send(
-                seat.game,
-                InitGame(
-                    self.table.rules,
-                    self.table.key_set.id,
-                    seat.reward,
-                    opening[0],
-                    self._consent("init_game", seat.reward),
-                ),
+            consent = self._consent(InitGame.method, seat.reward)
+            return self._take(
+                InitGame(self.table.rules, self.table.key_set.id, seat.reward, opening[0], consent), opening[1:]
             )
         if seat.role == "breaker" and view.contract.game.game_id is None:
-            return self.client.send(
-                seat.game, AcceptGame(seat.reward, opening[1], self._consent("accept_game", seat.reward))
-            )
+            consent = self._consent(AcceptGame.method, seat.reward)
+            return self._take(AcceptGame(seat.reward, opening[1], consent), opening[2:])
         return view
+
+    def _take(self, request: Request, later: Sequence[ProvedStep]) -> GameView:
+        """Take the seat; `later` is what has been played elsewhere already. Raises RefereeError."""
+        try:
+            return self.client.send(self.seat.game, request)
+        except RefereeError:
+            if not later and not has_part(self.key, lambda: self.client.game(self.seat.game)):
+                remove_files(self.folder, _FILES)
+            raise
 
     def _act(self, view: GameView, guess: Guesser) -> GameView | None:
         """Do what is ours to do, or return None when there is nothing."""
@@ -470,6 +491,26 @@ def merge(ours: Transcript, theirs: Transcript, table: Table) -> tuple[Transcrip
     if len(theirs.steps) > len(ours.steps):
         merged.verify(table.keys, table.verifier, since=common)
     return merged, len(theirs.steps)
+
+
+def has_part(key: PlayerKey, look: Callable[[], GameView | MatchView]) -> bool:
+    """Whether a player has a part in the game or match that `look` asks the referee for. Raises RefereeError."""
+    try:
+        return key.id in look().contract.players
+    except UnknownGameError:
+        return False
+
+
+def remove_files(folder: Path, names: Iterable[str]) -> None:
+    """Remove the files of a seat that the referee has refused, and the folder if nothing else is in it.
+
+    No secret of a game that has never begun matters to anybody.
+    """
+    for name in names:
+        for path in (folder / name, lock_path(folder / name)):
+            path.unlink(missing_ok=True)
+    with suppress(OSError):
+        folder.rmdir()
 
 
 @contextmanager

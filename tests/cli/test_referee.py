@@ -18,7 +18,11 @@ from mastermind.cli import main
 from mastermind.cli import referee as commands
 from mastermind.game.secret_files import PlayerKey
 from mastermind.referee.config import KEY_FILE, Settings
+from mastermind.referee.duel_seat import DuelSeat
+from mastermind.referee.ledger import HOUSE, Transfer, player_account
+from mastermind.referee.match import HOST
 from mastermind.referee.referee import Referee
+from mastermind.referee.seats import Seat
 from mastermind.referee.service import create_app
 from mastermind.zk.artifacts import ArtifactStore, KeySet
 from mastermind.zk.evidence import canonical_json
@@ -312,3 +316,55 @@ def open_game(http: httpx.Client, about: str = "games") -> str:
             return str(games[0]["game" if about == "games" else "match"])
         time.sleep(0.05)
     raise AssertionError("nobody has opened a game")
+
+
+def test_a_game_that_the_referee_refuses_leaves_nothing(
+    http: httpx.Client, referee: Referee, tmp_path: Path, store: ArtifactStore, hit_and_blow: KeySet
+) -> None:
+    """Whoever opens it or joins it."""
+    key, folder = tmp_path / "rich.json", tmp_path / "seat"
+    PlayerKey.new().write(key)
+    common = ["--referee", http.base_url, "--home", store.home, "--folder", folder]
+    for command, about in (("host", "games"), ("duel host", "matches")):
+        words = ["play", *command.split(), "--rules", "hit-and-blow", "--player", key, *common]
+        for reward in (WELCOME + 1, 1 << 64):
+            result = run(*words, "--reward", reward)
+            assert result.exit_code == (1 if reward == WELCOME + 1 else 2), result.output
+            assert not folder.exists()
+        hosts = tmp_path / about
+        hosts.mkdir()
+        url = ["--referee", str(http.base_url), "--home", str(store.home)]
+        with hosting(hosts, url, "--rules", "hit-and-blow", command=command):
+            game = open_game(http, about)
+            poor = tmp_path / f"poor-{about}.json"
+            PlayerKey.new().write(poor)
+            referee.storage.transact(
+                lambda books, poor=poor: books.transfer(  # type: ignore[misc]
+                    Transfer(HOUSE, player_account(PlayerKey.read(poor).id), REWARD - 1), "test"
+                )
+            )
+            result = run("play", *command.replace("host", "join").split(), game, "--player", poor, *common)
+            assert (result.exit_code, "does not have the credits" in result.output) == (1, True)
+            assert not folder.exists()
+
+
+def test_rules_that_a_referee_does_not_take(http: httpx.Client, player: Path, tmp_path: Path) -> None:
+    argv = ["--referee", http.base_url, "--reward", REWARD, "--player", player, "--folder", tmp_path / "seat"]
+    for words in (["host"], ["duel", "host"]):
+        result = run("play", *words, "--rules", "classic", *argv)
+        assert (result.exit_code, "no games of classic; it takes hit-and-blow" in result.output) == (2, True)
+
+
+def test_a_folder_of_the_other_kind(
+    world: World, player: Path, tmp_path: Path, store: ArtifactStore, hit_and_blow: KeySet
+) -> None:
+    """Each command says which to use."""
+    Seat("master", "http://x", 1, 2, REWARD).write(tmp_path)
+    argv = ["--player", player, "--folder", tmp_path, "--home", store.home]
+    for command in ("host", "join", "claim"):
+        result = run("play", "duel", command, *argv)
+        assert (result.exit_code, "is of a game; use `mastermind play host`" in result.output) == (2, True)
+    DuelSeat(HOST, "http://x", 1, 2, REWARD).write(tmp_path)
+    for command in ("host", "join", "claim"):
+        result = run("play", command, *argv)
+        assert (result.exit_code, "is of a duel; use `mastermind play duel host`" in result.output) == (2, True)
