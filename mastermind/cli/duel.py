@@ -17,7 +17,7 @@ from mastermind.cli.output import (
     ProgressLine,
     command_errors,
     json_option,
-    print_json,
+    print_json_line,
     store_option,
 )
 from mastermind.cli.pegs import ask_guess, enter_code
@@ -72,7 +72,7 @@ def duel(
     either side, comes with a proof that is checked at once; at the end both codes are opened.
 
     Type the letters (or numbers) of the colours; Backspace takes one back, Enter sends. Without a terminal, guesses
-    are read as lines.
+    are read as lines, and --json prints a line with both boards after each answer.
 
     \b
     Examples:
@@ -106,7 +106,10 @@ def duel(
             seat = you if player == YOU else computer
             state, made_s = _timed(partial(seat.answer, state))
             _, checked_s = _timed(partial(state.games[other(player)].verify, table.keys, table.verifier))
-            say(_answer_line(rules, state, player, made_s, checked_s))
+            if as_json:
+                print_json_line({**view_for(YOU, state, you), "keys": key_set.status})
+            else:
+                click.echo(_answer_line(rules, state, player, made_s, checked_s))
         elif player == YOU:
             say(show_boards(state.boards, TITLES))
             state = you.guess(state, ask_guess(state.boards[YOU]))
@@ -124,7 +127,7 @@ def duel(
         for name, opening in zip(("your-code", "computers-code"), openings, strict=True):
             write_json(save / f"{name}.json", opening.to_json())
     if as_json:
-        print_json({**view_for(YOU, state, you, openings[COMPUTER]), "keys": key_set.status})
+        print_json_line({**view_for(YOU, state, you, openings[COMPUTER]), "keys": key_set.status})
     else:
         say(show_boards(state.boards, TITLES))
         say(f"{_result(outcome(state.boards))}")

@@ -25,23 +25,35 @@ from mastermind.cli.options import (
     referee_option,
     url_option,
 )
-from mastermind.cli.output import EXIT_CODES, command_errors, json_option, print_json, store_option, tell
+from mastermind.cli.output import (
+    EXIT_CODES,
+    command_errors,
+    json_option,
+    print_json,
+    print_json_line,
+    store_option,
+    tell,
+)
 from mastermind.cli.pegs import ask_guess
-from mastermind.cli.views import show_views, view_json
+from mastermind.cli.views import follow, show_changes, show_views, view_json
 from mastermind.errors import InvalidInputError
 from mastermind.game.duel import Outcome, other
 from mastermind.game.play import Table
 from mastermind.game.secret_files import PlayerKey
 from mastermind.game.steps import GameState
+from mastermind.game.transcript import VerifyingKeys
 from mastermind.players.strengths import make_strategy
 from mastermind.referee.contract import MAX_REWARD
 from mastermind.referee.match import GUEST, HOST, PLAYER_NAMES, Match
 from mastermind.rules import Code, Rules
 from mastermind.zk.artifacts import ArtifactStore
+from mastermind.zk.verify import NativeVerifier
 
 if TYPE_CHECKING:  # the HTTP client is imported by the commands that need it
     from mastermind.referee.client import MatchView
 
+#: Of host and guest, as far as opened.
+Codes = tuple[Code | None, Code | None]
 TITLES = ("The host breaks:", "The guest breaks:")
 
 code_option = click.option(
@@ -146,7 +158,7 @@ def join(
       mastermind play duel join 1204 --referee http://localhost:8460 --player b.json --folder their-duel
       mastermind play duel join --player b.json --folder their-duel --auto expert        (goes on)
     """
-    from mastermind.referee.client import RefereeClient, find_match
+    from mastermind.referee.client import RefereeClient, find_match, require_open
     from mastermind.referee.duel_seat import DuelSeat, take_guest_seat
     from mastermind.referee.seats import key_set_for
 
@@ -156,6 +168,7 @@ def join(
             raise click.UsageError("a new duel needs DUEL and --referee")
         with RefereeClient(url) as client:
             view, info = find_match(client, match), client.info()
+            require_open(view)
             rules = _require_letters(view.contract.rules)
             secret = rules.random_code() if code is None else read_code(rules, [code], "code")
             table = Table(rules, key_set_for(info, rules, load_key_sets(rules, store)), make_prover(prover_name, store))
@@ -163,6 +176,40 @@ def join(
     elif DuelSeat.read(folder).player != GUEST:
         raise InvalidInputError(f"{folder} is the host's; go on with `mastermind play duel host`")
     _play(folder, key, auto, prover_name, as_json, store)
+
+
+@duel.command(epilog=EXIT_CODES)
+@click.argument("match", metavar="DUEL")
+@url_option
+@json_option
+@store_option
+@command_errors
+def watch(match: str, url: str, as_json: bool, store: ArtifactStore) -> None:
+    """Watch DUEL until it is paid out. Every proof is verified here, whatever the referee says.
+
+    DUEL may be the first digits only, of a duel that is over too.
+
+    \b
+    Example:
+      mastermind play duel watch 1204 --referee http://localhost:8460
+    """
+    from mastermind.referee.client import RefereeClient, find_match
+
+    with RefereeClient(url) as client:
+        view = find_match(client, match)
+        name, rules = view.contract.solution_hash, view.contract.rules
+        keys = VerifyingKeys.of(load_key_sets(rules, store)(view.key_set_id), rules)
+        client.be_patient(tell)
+        follow(name, client.watch_match, client.match, show_changes(_describe, as_json))
+        log = client.log(name, "matches")
+        audited = log.audit(keys, NativeVerifier())
+    assert isinstance(audited, Match)
+    if as_json:
+        codes = _codes_json(audited.codes)
+        print_json_line({"accepted": True, "keys": keys.status, "packed": str(audited.packed), "opened": codes})
+        return
+    _show_codes(audited, audited.codes)
+    click.echo(f"accepted: {len(log.events)} events, all proved and all by the rules ({keys.status} keys)")
 
 
 @duel.command("list", epilog=EXIT_CODES)
@@ -205,9 +252,9 @@ def claim(player_file: Path, folder: Path, prover_name: str, as_json: bool, stor
         amount = player.client.match(player.seat.match).contract.pot
         player.claim()
     if as_json:
-        print_json({"match": str(player.seat.match), "amount": amount})
+        print_json({"match": str(player.seat.match), "keys": player.own.table.key_set.status, "amount": amount})
     else:
-        click.echo(f"{amount} credits are yours")
+        click.echo(f"{amount} credits are yours ({player.own.table.key_set.status} keys)")
 
 
 def show_match(match: Match) -> str:
@@ -235,32 +282,37 @@ def _play(
 ) -> None:
     from mastermind.referee.duel_seat import seated_at_duel
 
-    def show(view: MatchView) -> None:
-        if as_json:
-            print_json(view_json(view))
-        else:
-            click.echo(show_boards(view.contract.boards, TITLES))
-            click.echo(show_match(view.contract))
-
     def guess(board: GameState) -> Code:
         return ask_guess(board) if auto is None else make_strategy(auto, board.rules).guess(board.turns)
 
-    tables = make_tables(prover_name, store)
+    tables, show = make_tables(prover_name, store), show_changes(_describe, as_json)
     with seated_at_duel(folder, key, tables, ask=passphrase.ask, show=show, tell=tell) as player:
         if not as_json:
             click.echo(f"duel {player.seat.match} ({player.own.table.key_set.status} keys)")
         ended = player.play(guess)
         credits = player.client.credits(key.id)
     if as_json:
-        codes = [None if code is None else list(code) for code in ended.codes]
-        print_json({**view_json(ended.view), "opened": codes, "credits": credits})
+        print_json_line({**view_json(ended.view), "opened": _codes_json(ended.codes), "credits": credits})
         return
-    for name, code in zip(PLAYER_NAMES, ended.codes, strict=True):
+    _show_codes(ended.view.contract, ended.codes)
+    click.echo(f"You have {credits} credits.")
+
+
+def _describe(view: MatchView) -> list[str]:
+    return [show_boards(view.contract.boards, TITLES), show_match(view.contract)]
+
+
+def _show_codes(match: Match, codes: Codes) -> None:
+    """What has been opened after the end, and who has not."""
+    for name, code in zip(PLAYER_NAMES, codes, strict=True):
         if code is not None:
             click.echo(f"The {name}'s code was {show_letters(code)}; opened and checked.")
-        elif ended.view.contract.outcome is not Outcome.ONGOING:
+        elif match.outcome is not Outcome.ONGOING:
             click.echo(f"The {name} has not opened the code.")
-    click.echo(f"You have {credits} credits.")
+
+
+def _codes_json(codes: Codes) -> list[list[int] | None]:
+    return [None if code is None else list(code) for code in codes]
 
 
 def _require_letters(rules: Rules) -> Rules:

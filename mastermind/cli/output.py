@@ -83,6 +83,11 @@ def print_json(value: Any) -> None:
     click.echo(json.dumps(value, indent=1))
 
 
+def print_json_line(value: Any) -> None:
+    """Print one of several JSON values, each on a line of its own."""
+    click.echo(json.dumps(value))
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
 
 

@@ -27,9 +27,17 @@ from mastermind.cli.options import (
     referee_option,
     url_option,
 )
-from mastermind.cli.output import EXIT_CODES, command_errors, json_option, print_json, store_option, tell
+from mastermind.cli.output import (
+    EXIT_CODES,
+    command_errors,
+    json_option,
+    print_json,
+    print_json_line,
+    store_option,
+    tell,
+)
 from mastermind.cli.pegs import read_line
-from mastermind.cli.views import show_views, view_json
+from mastermind.cli.views import follow, show_changes, show_views, view_json
 from mastermind.errors import InvalidCodeError, InvalidInputError
 from mastermind.game.play import Table
 from mastermind.game.secret_files import PlayerKey
@@ -141,7 +149,7 @@ def join(
       mastermind play join 1204 --referee http://localhost:8460 --player b.json --folder their-game
       mastermind play join --player b.json --folder their-game --auto strong     (goes on)
     """
-    from mastermind.referee.client import RefereeClient, find_game
+    from mastermind.referee.client import RefereeClient, find_game, require_open
     from mastermind.referee.seats import Seat, key_set_for, take_breaker_seat
 
     key = PlayerKey.read(player_file, passphrase.ask)
@@ -150,6 +158,7 @@ def join(
             raise click.UsageError("a new game needs GAME and --referee")
         with RefereeClient(url) as client:
             view, info = find_game(client, game), client.info()
+            require_open(view)
             rules = view.contract.game.rules
             table = Table(rules, key_set_for(info, rules, load_key_sets(rules, store)), make_prover(prover_name, store))
             take_breaker_seat(folder, table, key, client, info, view)
@@ -171,6 +180,8 @@ def join(
 def watch(game: str, url: str, as_json: bool, store: ArtifactStore) -> None:
     """Watch GAME until it is paid out. Every proof is verified here, whatever the referee says.
 
+    GAME may be the first digits only, of a game that is over too.
+
     \b
     Example:
       mastermind play watch 1204 --referee http://localhost:8460
@@ -179,23 +190,16 @@ def watch(game: str, url: str, as_json: bool, store: ArtifactStore) -> None:
 
     with RefereeClient(url) as client:
         view = find_game(client, game)
-        name, rules = view.contract.solution_hash, view.contract.game.rules
+        name, rules = view.contract.solution_hash, view.contract.rules
         keys = VerifyingKeys.of(load_key_sets(rules, store)(view.key_set_id), rules)
         client.be_patient(tell)
-        seen = -1
-        while not view.contract.closed or seen < view.events - 1:
-            for view in client.watch(name, after=seen):
-                seen = view.events - 1
-                _show(view, as_json)
-                if view.contract.closed:
-                    break
-            else:
-                view = client.game(name)
-        contract = client.log(name).audit(keys, NativeVerifier())
-        if as_json:
-            print_json({"accepted": True, "keys": keys.status, "packed": str(contract.packed)})
-        else:
-            click.echo(f"accepted: {view.events} events, all proved and all by the rules ({keys.status} keys)")
+        follow(name, client.watch, client.game, show_changes(_describe, as_json))
+        log = client.log(name)
+        contract = log.audit(keys, NativeVerifier())
+    if as_json:
+        print_json_line({"accepted": True, "keys": keys.status, "packed": str(contract.packed)})
+    else:
+        click.echo(f"accepted: {len(log.events)} events, all proved and all by the rules ({keys.status} keys)")
 
 
 @play.command("list", epilog=EXIT_CODES)
@@ -254,9 +258,7 @@ def _play(
 ) -> None:
     from mastermind.referee.seats import seated
 
-    def show(view: GameView) -> None:
-        _show(view, as_json)
-
+    show = show_changes(_describe, as_json)
     tables = make_tables(prover_name, store)
     with seated(folder, key, tables, ask=passphrase.ask, show=show, tell=tell) as player:
         if not as_json:
@@ -264,7 +266,7 @@ def _play(
         ended = player.play(guess)
         credits = player.client.credits(key.id)
     if as_json:
-        print_json({**view_json(ended), "credits": credits})
+        print_json_line({**view_json(ended), "credits": credits})
     else:
         click.echo(f"The game is over and paid out. You have {credits} credits.")
 
@@ -280,15 +282,8 @@ def _ask_guess(state: GameState) -> Code:
             click.echo(str(error), err=True)
 
 
-def _show(view: GameView, as_json: bool) -> None:
-    if as_json:
-        print_json(view_json(view))
-        return
+def _describe(view: GameView) -> list[str]:
     contract = view.contract
-    click.echo("")
-    for line in show_board(contract.game):
-        click.echo(line)
-    if not contract.accepted and contract.closed:
-        click.echo("Nobody has joined; the stake has gone back to the master.")
-    else:
-        click.echo(show_status(contract.game))
+    left = not contract.accepted and contract.closed
+    status = "Nobody has joined; the stake has gone back to the master." if left else show_status(contract.game)
+    return ["\n".join(["", *show_board(contract.game)]), status]

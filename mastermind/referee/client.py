@@ -35,7 +35,7 @@ from mastermind.game.duel import Duel, Player
 from mastermind.game.reveal import Reveal
 from mastermind.game.secret_files import PlayerKey
 from mastermind.game.transcript import Transcript
-from mastermind.referee.contract import Contract, Refusal, Role, refusal_class
+from mastermind.referee.contract import Contract, Refusal, Role, refusal_class, refuse
 from mastermind.referee.log import GameLog, read_contract, read_match
 from mastermind.referee.match import Match, read_player
 from mastermind.referee.requests import About, Consent, InitGame, Request, agreement
@@ -51,6 +51,10 @@ MAX_PATIENCE_S = 3 * 86_400.0
 #: The longest pause between two tries, and how long one waits for an answer.
 MAX_PAUSE_S = 5.0
 TIMEOUT_S = 30.0
+#: What has as many digits is the whole of a field element: fewer than one in 10^16 are shorter.
+FULL_DIGITS = 60
+#: Games that are looked through for one that begins with some digits, of each status.
+MAX_LISTED = 100
 #: A shorter absence is not worth a word.
 SHORT_S = 1.0
 
@@ -352,27 +356,44 @@ class RefereeClient:
 def find_game(client: RefereeClient, text: str) -> GameView:
     """A game by its solution hash, or by the first digits of it while it is listed and they fit no other.
 
+    Games that are over are looked for when no other begins so.
+
     Raises:
         UnknownGameError: none, or several.
         NotInFieldError: not a solution hash.
     """
-    if len(text) >= 60:
+    if len(text) >= FULL_DIGITS:
         return client.game(parse_field_element(text, "the game"))
-    return _find([view for status in ("open", "playing") for view in client.games(status, 100)], text, "games")
+    return _find(client.games, text, "games")
 
 
 def find_match(client: RefereeClient, text: str) -> MatchView:
     """A match by its solution hash, or by the first digits of it. Raises as `find_game`."""
-    if len(text) >= 60:
+    if len(text) >= FULL_DIGITS:
         return client.match(parse_field_element(text, "the match"))
-    return _find([view for status in ("open", "playing") for view in client.matches(status, 100)], text, "matches")
+    return _find(client.matches, text, "duels")
 
 
-def _find(views: list[V], text: str, what: str) -> V:
-    found = [view for view in views if str(view.contract.solution_hash).startswith(text)]
+def _find(listed: Callable[[str, int], list[V]], text: str, what: str) -> V:
+    found: list[V] = []
+    for statuses in (("open", "playing"), ("closed",)):
+        found = found or [
+            view
+            for status in statuses
+            for view in listed(status, MAX_LISTED)
+            if str(view.contract.solution_hash).startswith(text)
+        ]
     if len(found) != 1:
         raise UnknownGameError(f"{len(found)} {what} begin with {text[:20]!r}", refusal="unknown_game")
     return found[0]
+
+
+def require_open(view: GameView | MatchView) -> None:
+    """Refuse what nobody can join any more. Raises WrongStateError."""
+    if view.contract.closed:
+        refuse(Refusal.CLOSED)
+    if view.contract.accepted:
+        refuse(Refusal.ALREADY_ACCEPTED)
 
 
 def make_consent(

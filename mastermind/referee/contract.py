@@ -55,7 +55,7 @@ class Refusal(StrEnum):
     ALREADY_OPEN = "a game with this solution hash has been opened before"
     NOT_ACCEPTED = "nobody has accepted the game yet"
     ALREADY_ACCEPTED = "somebody has accepted the game already"
-    CLOSED = "the game is closed: its pot has been paid"
+    CLOSED = "the game is over: its pot has been paid"
     OTHER_AMOUNT = "the player agrees to another amount than is at stake"
     FINALIZED = "the finalize slot is reached: no more moves"
     SOLVED = "the secret is found: no more moves"

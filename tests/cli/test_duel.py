@@ -66,11 +66,18 @@ def test_a_duel_through_pipes_is_saved_and_can_be_checked(environment: dict[str,
 def test_inp_5_mistyped_lines_use_no_turn(environment: dict[str, str]) -> None:
     completed = through_pipes(environment, ["CMBR", "cmb", "red,blue", "12a", "00", "", "777", *["000"] * 8], "--json")
     assert completed.returncode == 0, completed.stderr
-    view = json.loads(completed.stdout)
+    *answers, view = map(json.loads, completed.stdout.splitlines())
     assert view["own_code"] == [5, 4, 3]
     assert view["keys"] == "development"
     assert all(guess == [0, 0, 0] for guess in view["boards"][0]["guesses"])
     assert "Traceback" not in completed.stderr
+    # A line for each answer, with the newest clue, and one for the end, with the computer's code.
+    assert len(answers) == sum(len(board["clues"]) for board in view["boards"])
+    for number, answer in enumerate(answers):
+        assert [len(board["clues"]) for board in answer["boards"]] == [number // 2 + 1, (number + 1) // 2]
+        assert (answer["other_code"], answer["keys"]) == (None, "development")
+    assert answers[-1]["boards"] == view["boards"]
+    assert view["other_code"] is not None
 
 
 def test_inp_5_the_end_of_the_input_ends_the_duel(environment: dict[str, str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -20,14 +21,25 @@ from mastermind.game.secret_files import PlayerKey
 from mastermind.referee.config import KEY_FILE, Settings
 from mastermind.referee.duel_seat import DuelSeat
 from mastermind.referee.ledger import HOUSE, Transfer, player_account
-from mastermind.referee.match import HOST
+from mastermind.referee.match import GUEST, HOST
 from mastermind.referee.referee import Referee
 from mastermind.referee.seats import Seat
 from mastermind.referee.service import create_app
 from mastermind.zk.artifacts import ArtifactStore, KeySet
 from mastermind.zk.evidence import canonical_json
 from tests.referee.serving import serving
-from tests.referee.world import REWARD, SECRET, WELCOME, WRONG, PlayedGame, World, send
+from tests.referee.world import (
+    CODES,
+    REWARD,
+    SECRET,
+    WELCOME,
+    WRONG,
+    PlayedGame,
+    World,
+    play_match,
+    send,
+    send_to_match,
+)
 
 TIMEOUT_S = 90
 
@@ -170,8 +182,32 @@ def test_list_and_watch(http: httpx.Client, referee: Referee, solved_game: Playe
     assert accepted("play", "list", "--referee", url) == []
     result = run("play", "watch", solved_game.game, "--referee", url, "--home", store.home)
     assert result.exit_code == 0, result.output
-    assert "The breaker has won, in 2 guesses." in result.output
     assert "accepted: 7 events" in result.output
+    # The answer that ends the game and the claim leave the same board: it is shown once.
+    assert result.output.count("The breaker has won, in 2 guesses.") == 1
+    boards = re.findall(r"^ +1  .*$", result.output, re.MULTILINE)
+    assert len(boards) == 5
+    result = run("play", "watch", str(solved_game.game)[:12], "--referee", url, "--home", store.home, "--json")
+    *events, end = map(json.loads, result.stdout.splitlines())
+    assert [event["events"] for event in events] == [1, 2, 3, 4, 5, 6, 7]
+    assert (events[3]["contract"]["clues"], end["accepted"], end["keys"]) == ([[1, 2]], True, "development")
+
+
+def test_joining_what_is_over(
+    http: httpx.Client, referee: Referee, solved_game: PlayedGame, player: Path, tmp_path: Path, store: ArtifactStore
+) -> None:
+    argv = ["--referee", http.base_url, "--player", player, "--folder", tmp_path / "seat", "--home", store.home]
+    send(referee, solved_game, *solved_game.requests)
+    result = run("play", "join", str(solved_game.game)[:12], *argv)
+    assert (result.exit_code, "accepted the game already" in result.output) == (1, True)
+    send(referee, solved_game, solved_game.claim(solved_game.breaker))
+    result = run("play", "join", str(solved_game.game)[:12], *argv)
+    assert (result.exit_code, "the game is over" in result.output) == (1, True)
+    match = play_match(solved_game.world, (CODES[GUEST], WRONG))
+    send_to_match(referee, match, *match.requests)
+    result = run("play", "duel", "join", str(match.name)[:12], *argv)
+    assert (result.exit_code, "the game is over" in result.output) == (1, True)
+    assert not (tmp_path / "seat").exists()
 
 
 def test_an_interactive_game(
@@ -206,6 +242,25 @@ def test_a_stake_is_taken_back_while_nobody_has_joined(
         assert accepted("play", "claim", *argv)["amount"] == REWARD
         assert host.wait(TIMEOUT_S) == 0
         assert run("play", "claim", *argv).exit_code == 1
+
+
+def test_set_4_what_is_claimed_of_a_duel_says_on_which_keys(
+    http: httpx.Client, tmp_path: Path, store: ArtifactStore, hit_and_blow: KeySet
+) -> None:
+    """For people and for machines."""
+    common = ["--referee", str(http.base_url), "--home", str(store.home)]
+    for name, words in (("text", []), ("json", ["--json"])):
+        folder = tmp_path / name
+        folder.mkdir()
+        with hosting(folder, common, "--rules", "hit-and-blow", command="duel host"):
+            match = open_game(http, "matches")
+            argv = ["--player", folder / "host.json", "--folder", folder / "host", "--home", store.home]
+            result = run("play", "duel", "claim", *argv, *words)
+        assert result.exit_code == 0, result.output
+        if words:
+            assert json.loads(result.stdout) == {"match": match, "keys": "development", "amount": REWARD}
+        else:
+            assert result.stdout == f"{REWARD} credits are yours (development keys)\n"
 
 
 def test_a_referee_that_is_not_there(player: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,6 +310,15 @@ def test_an_interactive_duel(
     assert f"You have {WELCOME + REWARD} credits." in result.output
     assert accepted("play", "duel", "list", "--referee", http.base_url) == []
     assert name[:12] in run("play", "duel", "list", "--referee", http.base_url, "--status", "closed").output
+    watched = run("play", "duel", "watch", name[:12], "--referee", http.base_url, "--home", store.home)
+    assert watched.exit_code == 0, watched.output
+    assert watched.output.count("The guest wins: the host's code was broken first.") == 1
+    assert "The host's code was O M W R; opened and checked." in watched.output
+    assert "all proved and all by the rules (development keys)" in watched.output
+    argv = ["--referee", http.base_url, "--home", store.home, "--json"]
+    *events, end = map(json.loads, run("play", "duel", "watch", name[:12], *argv).stdout.splitlines())
+    assert events[-1]["contract"]["outcome"] == "second_wins"
+    assert (end["accepted"], end["keys"], end["opened"]) == (True, "development", [[7, 4, 6, 0], [7, 6, 5, 4]])
     wrong_role = run("play", "duel", "host", "--player", player, "--folder", tmp_path / "seat", "--home", store.home)
     assert (wrong_role.exit_code, "guest's" in wrong_role.output) == (2, True)
     path = tmp_path / "log.json"
