@@ -54,6 +54,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 
+def counted(count: int, thing: str) -> str:
+    """So many of a thing, as a sentence says it: `1 blow`, `2 guesses`."""
+    return f"{count:,} {thing}" + ("" if count == 1 else "es" if thing.endswith("s") else "s")
+
+
 class MastermindError(Exception):
     """The root of all errors raised on purpose."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mastermind.errors import InvalidClueError, InvalidCodeError
+from mastermind.errors import InvalidClueError, InvalidCodeError, counted
 from mastermind.rules import CLUE_BITS, Clue, Code, Rules
 
 _COUNT_BITS = CLUE_BITS // 2
@@ -52,7 +52,7 @@ def unpack_guesses(rules: Rules, packed: int, count: int) -> tuple[Code, ...]:
     """Unpack the `count` guesses of a history. Raises InvalidCodeError."""
     guesses = _split(packed, rules.peg_bits * rules.pegs, count)
     if guesses is None or count > rules.attempts:
-        raise InvalidCodeError(f"the guess history does not hold {count} guesses")
+        raise InvalidCodeError(f"the guess history does not hold {counted(count, 'guess')}")
     return tuple(unpack_code(rules, guess) for guess in guesses)
 
 
@@ -67,7 +67,7 @@ def unpack_clues(rules: Rules, packed: int, count: int) -> tuple[Clue, ...]:
     """Unpack the `count` clues of a history. Raises InvalidClueError."""
     clues = _split(packed, CLUE_BITS, count)
     if clues is None or count > rules.attempts:
-        raise InvalidClueError(f"the clue history does not hold {count} clues")
+        raise InvalidClueError(f"the clue history does not hold {counted(count, 'clue')}")
     return tuple(unpack_clue(rules, clue) for clue in clues)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import perm
 from typing import NamedTuple
 
-from mastermind.errors import InvalidClueError, InvalidCodeError, InvalidRulesError
+from mastermind.errors import InvalidClueError, InvalidCodeError, InvalidRulesError, counted
 
 #: A clue packs each of its two counts into 3 bits.
 MAX_PEGS = 7
@@ -122,8 +122,7 @@ class Rules:
                 calls the code `what` and repeats none of its pegs.
         """
         if len(pegs) != self.pegs:
-            count = f"{len(pegs)} peg{'' if len(pegs) == 1 else 's'}"
-            raise InvalidCodeError(f"the {what} has {count} where the rules have {self.pegs}")
+            raise InvalidCodeError(f"the {what} has {counted(len(pegs), 'peg')} where the rules have {self.pegs}")
         for place, peg in enumerate(pegs, start=1):
             if isinstance(peg, bool) or not isinstance(peg, int) or not 0 <= peg < self.colours:
                 raise InvalidCodeError(f"peg {place} of the {what} is not a colour of 0 .. {self.colours - 1}")
@@ -150,7 +149,9 @@ class Rules:
             # Wherever two-colour codes differ, they differ by the same exchange: blows come in pairs.
             possible = possible and blows % 2 == 0
         if not possible:
-            raise InvalidClueError(f"no guess can have {hits} hits and {blows} blows under these rules")
+            raise InvalidClueError(
+                f"no guess can have {counted(hits, 'hit')} and {counted(blows, 'blow')} under these rules"
+            )
         return Clue(hits, blows)
 
     def score(self, secret: Sequence[int], guess: Sequence[int]) -> Clue:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mastermind.errors import InvalidClueError, InvalidCodeError, InvalidRulesError
+from mastermind.errors import InvalidClueError, InvalidCodeError, InvalidRulesError, counted
 from mastermind.rules import NAMED_RULES, Clue, Code, Rules
 
 HAND_CHECKED = [
@@ -157,3 +157,10 @@ def test_random_codes_are_legal_and_differ() -> None:
         rules = Rules.parse(name)
         drawn = {rules.require_code(rules.random_code()) for _ in range(50)}
         assert len(drawn) > 20
+
+
+def test_one_thing_is_not_several() -> None:
+    words = [counted(count, thing) for thing in ("blow", "guess") for count in (0, 1, 2_000)]
+    assert words == ["0 blows", "1 blow", "2,000 blows", "0 guesses", "1 guess", "2,000 guesses"]
+    with pytest.raises(InvalidClueError, match="3 hits and 1 blow under"):
+        NAMED_RULES["classic"].require_clue(Clue(3, 1))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from mastermind.errors import InvalidCodeError
+from mastermind.errors import InvalidCodeError, counted
 from mastermind.game.steps import GameState
 from mastermind.rules import Clue, Code, Rules
 
@@ -54,6 +54,11 @@ def show_clue(rules: Rules, clue: Clue) -> str:
     return "●" * clue.hits + "○" * clue.blows + "·" * (rules.pegs - sum(clue))
 
 
+def show_rules(rules: Rules) -> str:
+    """What a code is under some rules."""
+    return f"{counted(rules.pegs, 'peg')}, {rules.colours} colours, {'' if rules.repeats else 'no '}repeats"
+
+
 def show_board(state: GameState) -> list[str]:
     """The lines of a board: newest guess on top, empty rows for attempts that are left."""
     rules = state.rules
@@ -90,7 +95,7 @@ def show_status(state: GameState) -> str:
     left = state.rules.attempts - len(state.guesses)
     match state.next_step:
         case None if state.winner == "breaker":
-            return f"The breaker has won, in {len(state.guesses)} guesses."
+            return f"The breaker has won, in {counted(len(state.guesses), 'guess')}."
         case None:
             return "The master has won: the attempts are used up."
         case "open_game":
@@ -98,6 +103,6 @@ def show_status(state: GameState) -> str:
         case "join_game":
             return "Waiting for a breaker to join."
         case "make_guess":
-            return f"The breaker is to guess; {left} attempts are left."
+            return f"The breaker is to guess; attempts left: {left}."
         case "give_clue":
             return "The master is to answer."

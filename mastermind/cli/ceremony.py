@@ -14,7 +14,7 @@ from mastermind.cli.circuits import replaced_by, say_replaced
 from mastermind.cli.options import READABLE_FILE, rules_option, specs_of
 from mastermind.cli.output import EXIT_CODES, ProgressLine, command_errors, json_option, print_json, store_option
 from mastermind.cli.proofs import CIRCUIT_NAMES
-from mastermind.errors import InvalidInputError
+from mastermind.errors import InvalidInputError, counted
 from mastermind.game.circuits import specs
 from mastermind.rules import Rules
 from mastermind.zk import ceremony as work
@@ -292,7 +292,7 @@ def _summary(transcript: CeremonyTranscript) -> str:
     people = len(transcript.people)
     end = "a beacon has ended it" if transcript.ended else "not ended"
     return (
-        f"{people} contribution{'' if people == 1 else 's'} to {', '.join(transcript.circuits)}, {end}; "
+        f"{counted(people, 'contribution')} to {', '.join(transcript.circuits)}, {end}; "
         f"phase 1 {transcript.phase1.origin}, {transcript.status} keys"
     )
 

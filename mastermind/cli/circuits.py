@@ -9,7 +9,7 @@ import click
 
 from mastermind.cli.options import READABLE_FILE, RulesType
 from mastermind.cli.output import EXIT_CODES, ProgressLine, command_errors, json_option, print_json, store_option
-from mastermind.errors import InvalidInputError
+from mastermind.errors import InvalidInputError, counted
 from mastermind.game.circuits import specs
 from mastermind.rules import Rules
 from mastermind.zk.artifacts import ArtifactStore, KeySet
@@ -104,10 +104,11 @@ def circuits(as_json: bool, store: ArtifactStore) -> None:
         for name, circuit in key_set.circuits.items():
             manifest = circuit.manifest
             phase1 = manifest["setup"]["phase1"]
+            public = counted(len(manifest["public"]), "public signal")
             click.echo(
-                f"  {name:<14}{manifest['constraints']:>6} constraints  {len(manifest['public'])} public signals  "
+                f"  {name:<14}{manifest['constraints']:>6} constraints  {public}  "
                 f"domain 2^{manifest['domain_power']:<3} key {circuit.verifying_key.digest[:16]}  "
-                f"phase 1 {phase1['origin']}, {len(manifest['setup']['contributions'])} contributions"
+                f"phase 1 {phase1['origin']}, {counted(len(manifest['setup']['contributions']), 'contribution')}"
             )
     for name, message in damaged:
         click.echo(f"{name}: {message}")

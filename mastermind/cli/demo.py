@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from mastermind.cli.board import show_clue, show_code, show_status
+from mastermind.cli.board import show_clue, show_code, show_rules, show_status
 from mastermind.cli.options import make_prover, make_verifiers, prover_option, rules_option, verifier_option
 from mastermind.cli.output import (
     ACCEPTED,
@@ -21,6 +21,7 @@ from mastermind.cli.output import (
     print_json,
     store_option,
 )
+from mastermind.errors import counted
 from mastermind.game.circuits import specs
 from mastermind.game.play import Table
 from mastermind.game.secret_files import GameSecret, PlayerKey
@@ -60,8 +61,8 @@ def demo(
     secret = choice.choice(codes)
 
     show.say(
-        f"\n{rules.name}: {rules.pegs} pegs, {rules.colours} colours, {'' if rules.repeats else 'no '}repeats, "
-        f"{rules.attempts} attempts, {rules.code_count:,} codes. {key_set.status.capitalize()} keys.\n"
+        f"\n{rules.name}: {show_rules(rules)}, "
+        f"{counted(rules.attempts, 'attempt')}, {rules.code_count:,} codes. {key_set.status.capitalize()} keys.\n"
     )
     kept: list[GameSecret] = []
 

@@ -10,7 +10,7 @@ import click
 from filelock import FileLock
 
 from mastermind.cli import passphrase
-from mastermind.cli.board import read_code, show_board, show_clue, show_code, show_status
+from mastermind.cli.board import read_code, show_board, show_clue, show_code, show_rules, show_status
 from mastermind.cli.options import (
     READABLE_FILE,
     make_prover,
@@ -20,7 +20,7 @@ from mastermind.cli.options import (
     verifier_option,
 )
 from mastermind.cli.output import EXIT_CODES, command_errors, json_option, print_json, store_option
-from mastermind.errors import InvalidCodeError, InvalidInputError
+from mastermind.errors import InvalidCodeError, InvalidInputError, counted
 from mastermind.game.certificate import Certificate
 from mastermind.game.circuits import specs
 from mastermind.game.play import Table
@@ -225,7 +225,7 @@ def verify(game_file: Path, verifier_name: str, as_json: bool, store: ArtifactSt
         print_json({"accepted": True, "verifiers": names, **_state_json(state, table.keys)})
     else:
         click.echo(
-            f"accepted: {len(transcript.steps)} steps, each proved; checked by {', '.join(names)} "
+            f"accepted: {counted(len(transcript.steps), 'step')}, each proved; checked by {', '.join(names)} "
             f"({table.keys.status} keys)"
         )
         _show_parties(state, table.keys)
@@ -424,10 +424,7 @@ def _show_move(transcript: Transcript, table: Table, as_json: bool, what: str) -
 
 def _show_board(state: GameState, keys: VerifyingKeys) -> None:
     rules = state.rules
-    click.echo(
-        f"{rules.name}: {rules.pegs} pegs, {rules.colours} colours, {'' if rules.repeats else 'no '}repeats; "
-        f"{keys.status} keys"
-    )
+    click.echo(f"{rules.name}: {show_rules(rules)}; {keys.status} keys")
     for line in show_board(state):
         click.echo(line)
     click.echo(show_status(state))

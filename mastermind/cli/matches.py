@@ -36,7 +36,7 @@ from mastermind.cli.output import (
 )
 from mastermind.cli.pegs import ask_guess
 from mastermind.cli.views import follow, show_changes, show_views, view_json
-from mastermind.errors import InvalidInputError
+from mastermind.errors import InvalidInputError, counted
 from mastermind.game.duel import Outcome, other
 from mastermind.game.play import Table
 from mastermind.game.secret_files import PlayerKey
@@ -209,7 +209,7 @@ def watch(match: str, url: str, as_json: bool, store: ArtifactStore) -> None:
         print_json_line({"accepted": True, "keys": keys.status, "packed": str(audited.packed), "opened": codes})
         return
     _show_codes(audited, audited.codes)
-    click.echo(f"accepted: {len(log.events)} events, all proved and all by the rules ({keys.status} keys)")
+    click.echo(f"accepted: {counted(len(log.events), 'event')}, all proved and all by the rules ({keys.status} keys)")
 
 
 @duel.command("list", epilog=EXIT_CODES)
@@ -254,7 +254,7 @@ def claim(player_file: Path, folder: Path, prover_name: str, as_json: bool, stor
     if as_json:
         print_json({"match": str(player.seat.match), "keys": player.own.table.key_set.status, "amount": amount})
     else:
-        click.echo(f"{amount} credits are yours ({player.own.table.key_set.status} keys)")
+        click.echo(f"Claimed: {counted(amount, 'credit')} ({player.own.table.key_set.status} keys)")
 
 
 def show_match(match: Match) -> str:
@@ -295,7 +295,7 @@ def _play(
         print_json_line({**view_json(ended.view), "opened": _codes_json(ended.codes), "credits": credits})
         return
     _show_codes(ended.view.contract, ended.codes)
-    click.echo(f"You have {credits} credits.")
+    click.echo(f"You have {counted(credits, 'credit')}.")
 
 
 def _describe(view: MatchView) -> list[str]:

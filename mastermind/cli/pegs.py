@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import click
 
 from mastermind.cli.board import LETTERS, show_letters
-from mastermind.errors import InvalidCodeError, InvalidInputError
+from mastermind.errors import InvalidCodeError, InvalidInputError, counted
 from mastermind.game.steps import GameState
 from mastermind.rules import Code, Rules
 
@@ -49,7 +49,7 @@ def ask_guess(board: GameState) -> Code:
     from mastermind.players.codes import standing
 
     left = len(standing(board.rules, board.turns))
-    guess = enter_code(board.rules, f"Guess {len(board.guesses) + 1} ({left:,} codes possible)")
+    guess = enter_code(board.rules, f"Guess {len(board.guesses) + 1} ({counted(left, 'code')} possible)")
     assert guess is not None
     return guess
 

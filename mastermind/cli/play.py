@@ -38,7 +38,7 @@ from mastermind.cli.output import (
 )
 from mastermind.cli.pegs import read_line
 from mastermind.cli.views import follow, show_changes, show_views, view_json
-from mastermind.errors import InvalidCodeError, InvalidInputError
+from mastermind.errors import InvalidCodeError, InvalidInputError, counted
 from mastermind.game.play import Table
 from mastermind.game.secret_files import PlayerKey
 from mastermind.game.steps import GameState
@@ -199,7 +199,9 @@ def watch(game: str, url: str, as_json: bool, store: ArtifactStore) -> None:
     if as_json:
         print_json_line({"accepted": True, "keys": keys.status, "packed": str(contract.packed)})
     else:
-        click.echo(f"accepted: {len(log.events)} events, all proved and all by the rules ({keys.status} keys)")
+        click.echo(
+            f"accepted: {counted(len(log.events), 'event')}, all proved and all by the rules ({keys.status} keys)"
+        )
 
 
 @play.command("list", epilog=EXIT_CODES)
@@ -245,7 +247,7 @@ def claim(player_file: Path, folder: Path, prover_name: str, as_json: bool, stor
     if as_json:
         print_json({"game": str(player.seat.game), "keys": player.table.key_set.status, "amount": view.contract.pot})
     else:
-        click.echo(f"{view.contract.pot} credits are yours ({player.table.key_set.status} keys)")
+        click.echo(f"Claimed: {counted(view.contract.pot, 'credit')} ({player.table.key_set.status} keys)")
 
 
 def _play(
@@ -268,7 +270,7 @@ def _play(
     if as_json:
         print_json_line({**view_json(ended), "credits": credits})
     else:
-        click.echo(f"The game is over and paid out. You have {credits} credits.")
+        click.echo(f"The game is over and paid out. You have {counted(credits, 'credit')}.")
 
 
 def _ask_guess(state: GameState) -> Code:

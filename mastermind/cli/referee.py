@@ -16,7 +16,7 @@ from mastermind.cli.board import show_board, show_boards, show_status
 from mastermind.cli.matches import TITLES, show_match
 from mastermind.cli.options import READABLE_FILE, RulesType, make_verifiers, verifier_option
 from mastermind.cli.output import ACCEPTED, EXIT_CODES, command_errors, json_option, print_json, store_option
-from mastermind.errors import InvalidInputError
+from mastermind.errors import InvalidInputError, counted
 from mastermind.referee.contract import DEFAULT_SLOT_SECONDS
 from mastermind.referee.match import GUEST, HOST, PLAYER_NAMES, Match
 from mastermind.rules import Rules
@@ -184,7 +184,7 @@ def audit(log_file: Path, verifier_name: str, as_json: bool, store: ArtifactStor
         )
         return
     click.echo(
-        f"accepted: {len(log.events)} events, all proved and all by the rules; checked by "
+        f"accepted: {counted(len(log.events), 'event')}, all proved and all by the rules; checked by "
         f"{', '.join(verifier.name for verifier in verifiers)} ({keys.status} keys)"
     )
     if isinstance(contract, Match):
@@ -192,7 +192,7 @@ def audit(log_file: Path, verifier_name: str, as_json: bool, store: ArtifactStor
         click.echo(show_match(contract))
     else:
         click.echo("\n".join([*show_board(contract.game), show_status(contract.game)]))
-    click.echo("The pot has been paid." if contract.closed else f"The pot holds {contract.pot} credits.")
+    click.echo("The pot has been paid." if contract.closed else f"The pot holds {counted(contract.pot, 'credit')}.")
 
 
 @referee.command(epilog=EXIT_CODES)
@@ -240,7 +240,7 @@ def forfeit(game: str, folder: Path, url: str, winner: str, as_json: bool, store
     if as_json:
         print_json({"game": str(name), "winner": winner, "keys": key_set.status, "amount": amount})
     else:
-        click.echo(f"{amount} credits to the {winner} ({key_set.status} keys)")
+        click.echo(f"{counted(amount, 'credit')} to the {winner} ({key_set.status} keys)")
 
 
 @referee.command(epilog=EXIT_CODES)
@@ -269,4 +269,4 @@ def grant(player_id: str, amount: int, folder: Path, as_json: bool, store: Artif
     if as_json:
         print_json({"player_id": str(player), "amount": amount, "credits": credits})
     else:
-        click.echo(f"player {player} has {credits} credits")
+        click.echo(f"player {player} has {counted(credits, 'credit')}")

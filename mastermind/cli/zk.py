@@ -37,7 +37,7 @@ from mastermind.cli.statements import (
     write_private,
     write_statement,
 )
-from mastermind.errors import InvalidInputError, MissingProjectError, WrongKeySetError, WrongProtocolError
+from mastermind.errors import InvalidInputError, MissingProjectError, WrongKeySetError, WrongProtocolError, counted
 from mastermind.zk.artifacts import BuiltCircuit
 from mastermind.zk.circuit import PROTOCOLS, CircuitSpec, ProofSystem, Signal
 from mastermind.zk.evidence import Proof, VerifyingKey, parse_public_signals, public_json
@@ -180,7 +180,7 @@ def render(spec: CircuitSpec, project: Project, out: Path | None) -> None:
         click.echo(rendered.files[rendered.main], nl=False)
         return
     out.mkdir(parents=True)
-    click.echo(f"{rendered.write(out)}: {len(rendered.files)} files")
+    click.echo(f"{rendered.write(out)}: {counted(len(rendered.files), 'file')}")
 
 
 @zk.command("compile", epilog=EXIT_CODES)
@@ -206,7 +206,7 @@ def compile_(spec: CircuitSpec, project: Project, out: Path | None, as_json: boo
     if as_json:
         print_json({"circuit": spec.name, "constraints": header.constraint_count, "folder": str(folder)})
     else:
-        click.echo(f"{folder}: {spec.name}, {header.constraint_count:,} constraints")
+        click.echo(f"{folder}: {spec.name}, {counted(header.constraint_count, 'constraint')}")
 
 
 @zk.command(epilog=EXIT_CODES)
@@ -245,7 +245,7 @@ def info(spec: CircuitSpec, project: Project, labels: bool, as_json: bool) -> No
             }
         )
         return
-    click.echo(f"{spec.name}: {header.constraint_count:,} constraints, {header.wire_count:,} wires")
+    click.echo(f"{spec.name}: {counted(header.constraint_count, 'constraint')}, {counted(header.wire_count, 'wire')}")
     click.echo(f"{spec.protocol}: domain 2^{domain}, needs a phase-1 file of power {power}")
     for kind, signals in kinds.items():
         click.echo(f"  {kind:<15} {', '.join(map(_declared, signals)) or 'none'}")

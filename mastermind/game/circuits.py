@@ -8,7 +8,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping, Sequence
 
-from mastermind.errors import InvalidClueError, InvalidCodeError, NotInFieldError
+from mastermind.errors import InvalidClueError, InvalidCodeError, NotInFieldError, counted
 from mastermind.field import random_field_element, require_field_element
 from mastermind.packing import pack_clue, pack_clues, pack_code, pack_guesses
 from mastermind.poseidon import poseidon
@@ -243,7 +243,8 @@ def give_clue_inputs(
     if clue is not None and clue != score:
         # In words of the game, to the owner of the secret; the circuit would only say that a row fails.
         raise InvalidClueError(
-            f"the clue claims {clue.hits} hits and {clue.blows} blows, which is not this guess's score"
+            f"the clue claims {counted(clue.hits, 'hit')} and {counted(clue.blows, 'blow')}, "
+            "which is not this guess's score"
         )
     return {
         "game_id": game_id,

@@ -3,7 +3,7 @@
     folder/
       key.json       the referee's player key (mode 0600): whoever has it can forfeit games
       referee.json   the settings (mode 0600: the URL of a database may hold a password)
-      books.db       with SQLite
+      books.db       with SQLite (mode 0600)
 
 The verifying keys are pinned here by key set id when the folder is made.
 """

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mastermind.errors import InsufficientCreditError
+from mastermind.errors import InsufficientCreditError, counted
 
 HOUSE = "house"
 #: All credits of a referee together; balances fit a signed 64-bit integer of a database.
@@ -58,6 +58,7 @@ def post(balances: Mapping[str, int], transfer: Transfer) -> dict[str, int]:
     held = balances.get(transfer.source, 0)
     if held < transfer.amount:
         raise InsufficientCreditError(
-            f"{transfer.amount} credits are needed and {held} are there", refusal="insufficient_credit"
+            f"{counted(transfer.amount, 'credit')} would be paid, and the account has {held}",
+            refusal="insufficient_credit",
         )
     return {account: balances.get(account, 0) + amount for account, amount in transfer.entries}

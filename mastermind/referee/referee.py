@@ -19,6 +19,7 @@ from mastermind.errors import (
     RefereeError,
     UnknownGameError,
     WrongStateError,
+    counted,
 )
 from mastermind.game.reveal import Reveal
 from mastermind.game.transcript import Transcript, VerifyingKeys
@@ -273,7 +274,7 @@ class Referee:
             return answer
         if request.payer is not None and books.games_of(request.payer) >= self.terms.games_per_player:
             raise LimitReachedError(
-                f"a player may have {self.terms.games_per_player} games at a time", refusal="too_many_games"
+                f"a player may have {counted(self.terms.games_per_player, 'game')} at a time", refusal="too_many_games"
             )
         if request.signature is not None:
             books.use_nonce(request.signature.player_id, request.signature.consent.nonce)

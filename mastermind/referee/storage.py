@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
@@ -206,6 +207,8 @@ class Storage:
         if not 1 <= record.supply <= MAX_SUPPLY:
             raise InvalidInputError("the supply is not a number of credits")
         with self._reported():
+            if self._batches is not None:
+                _create_private(self._engine.url.database)
             with self._engine.begin() as connection:
                 _metadata.create_all(connection)
             with self._begin() as connection:
@@ -279,6 +282,8 @@ class Storage:
             yield
         except DBAPIError as error:
             raise InvalidInputError(f"the database cannot be used: {error.orig}") from error
+        except OSError as error:
+            raise InvalidInputError(f"the database cannot be used: {error.strerror}") from error
 
 
 class _Job:
@@ -542,6 +547,14 @@ def _about(contract: Staked) -> About:
 def _stored(about: str, contract: str, key_set_id: str, event_count: int, opened_slot: int) -> StoredGame:
     read = read_match if about == "matches" else read_contract
     return StoredGame(read(json.loads(contract)), key_set_id, event_count, opened_slot)
+
+
+def _create_private(database: str | None) -> None:
+    """Make the file of an SQLite database one that only its owner can read; the files beside it take the mode over."""
+    if database and database != ":memory:" and not database.startswith("file:"):
+        path = Path(database)
+        path.touch(mode=0o600)
+        path.chmod(0o600)
 
 
 def _sqlite_engine(url: Any) -> Engine:

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from mastermind.errors import InvalidArtifactError, InvalidInputError, RejectedCeremonyError, SetupError
+from mastermind.errors import InvalidArtifactError, InvalidInputError, RejectedCeremonyError, SetupError, counted
 from mastermind.zk.artifacts import (
     VERIFYING_KEY,
     ArtifactStore,
@@ -205,7 +205,7 @@ def verify_keys(
                 contribution=number or None,
                 contributor=who,
             )
-    progress(f"verifying {len(transcript.contributions)} contributions to {len(zkeys)} keys")
+    progress(f"verifying {counted(len(transcript.contributions), 'contribution')} to {counted(len(zkeys), 'key')}")
     with tempfile.TemporaryDirectory() as temporary:
         initial = {circuit: Path(temporary, f"{circuit}.zkey") for circuit in zkeys}
         steps = [_setup(bench.sources[circuit], ptau, initial[circuit]) for circuit in zkeys]

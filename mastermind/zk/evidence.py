@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
-from mastermind.errors import InsecureKeyError, MalformedKeyError, MalformedProofError, NotInFieldError
+from mastermind.errors import InsecureKeyError, MalformedKeyError, MalformedProofError, NotInFieldError, counted
 from mastermind.field import COORDINATE_MODULUS, parse_field_element, require_field_element
 from mastermind.zk.curve import G2_GENERATOR, G1Point, G2Point, on_curve, on_twist
 from mastermind.zk.nesting import shallow_text
@@ -127,7 +127,7 @@ class VerifyingKey:
         if not 1 <= public_count <= MAX_PUBLIC_SIGNALS:
             raise MalformedKeyError(f"nPublic is {public_count}", field="nPublic")
         if not isinstance(points, list) or len(points) != public_count + 1:
-            raise MalformedKeyError(f"IC does not have nPublic + 1 = {public_count + 1} points", field="IC")
+            raise MalformedKeyError(f"IC does not have nPublic + 1 = {counted(public_count + 1, 'point')}", field="IC")
         key = cls(
             alpha=reader.g1(fields["vk_alpha_1"], "vk_alpha_1"),
             beta=reader.g2(fields["vk_beta_2"], "vk_beta_2"),
@@ -224,7 +224,8 @@ def require_statement(key: StatementSize, public_signals: Sequence[int]) -> None
     """
     if len(public_signals) != key.public_count:
         raise MalformedProofError(
-            f"{len(public_signals)} public signals where the key has {key.public_count}", field="public_signals"
+            f"{counted(len(public_signals), 'public signal')} where the key has {key.public_count}",
+            field="public_signals",
         )
     try:
         for index, signal in enumerate(public_signals):

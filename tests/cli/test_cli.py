@@ -268,6 +268,8 @@ def test_an_interrupted_command_is_no_verdict(proved: Path, tmp_path: Path) -> N
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
     assert process.returncode == 130, err
+    for text in (CliRunner().invoke(main, ["verify", "--help"]).output, (ROOT / "README.md").read_text("utf-8")):
+        assert "130 interrupted" in text
     assert out == ""
     assert "Traceback" not in err
 

@@ -25,6 +25,7 @@ from mastermind.referee.match import GUEST, HOST
 from mastermind.referee.referee import Referee
 from mastermind.referee.seats import Seat
 from mastermind.referee.service import create_app
+from mastermind.referee.storage import Storage, View
 from mastermind.zk.artifacts import ArtifactStore, KeySet
 from mastermind.zk.evidence import canonical_json
 from tests.referee.serving import serving
@@ -91,10 +92,12 @@ def test_init_makes_a_referee_that_can_be_loaded(tmp_path: Path, store: Artifact
     settings = Settings.read(folder)
     assert settings.key_sets == {"4x8u7": hit_and_blow.id}
     assert str(PlayerKey.read(folder / KEY_FILE).id) == answer["referee_id"]
-    assert {path.name: path.stat().st_mode & 0o777 for path in folder.glob("*.json")} == {
-        KEY_FILE: 0o600,
-        "referee.json": 0o600,
-    }
+    # The books as well, and what SQLite keeps beside them while they are in use.
+    storage = Storage(settings.database)
+    storage.look(View.sums)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in folder.iterdir()}
+    storage.close()
+    assert modes == dict.fromkeys([KEY_FILE, "referee.json", "books.db", "books.db-wal", "books.db-shm"], 0o600)
     again = run("referee", "init", "--folder", folder, "--home", store.home)
     assert (again.exit_code, "already" in again.output) == (2, True)
 
@@ -260,7 +263,7 @@ def test_set_4_what_is_claimed_of_a_duel_says_on_which_keys(
         if words:
             assert json.loads(result.stdout) == {"match": match, "keys": "development", "amount": REWARD}
         else:
-            assert result.stdout == f"{REWARD} credits are yours (development keys)\n"
+            assert result.stdout == f"Claimed: {REWARD} credits (development keys)\n"
 
 
 def test_a_referee_that_is_not_there(player: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
