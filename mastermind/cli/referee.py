@@ -253,20 +253,27 @@ def forfeit(game: str, folder: Path, url: str, winner: str, as_json: bool, store
 def grant(player_id: str, amount: int, folder: Path, as_json: bool, store: ArtifactStore) -> None:
     """Give a player AMOUNT credits of the house. Works on the books of --folder, while the referee runs or not.
 
+    PLAYER_ID is what `mastermind player show` says. It is said when the referee has never seen that player.
+
     \b
     Example:
       mastermind referee grant 1204... 500
     """
     from mastermind.field import parse_field_element
+    from mastermind.referee.client import FULL_DIGITS
     from mastermind.referee.config import Settings, load_referee
 
     player = parse_field_element(player_id, "PLAYER_ID")
+    if len(player_id) < FULL_DIGITS:
+        raise InvalidInputError(f"PLAYER_ID has only {counted(len(player_id), 'digit')}: it is not the whole of an id")
     referee = load_referee(Settings.read(folder), store, allow_development_keys=True)
     try:
-        credits = referee.grant(player, amount)
+        credits, seen = referee.grant(player, amount)
     finally:
         referee.storage.close()
     if as_json:
-        print_json({"player_id": str(player), "amount": amount, "credits": credits})
+        print_json({"player_id": str(player), "amount": amount, "credits": credits, "seen_before": seen})
     else:
         click.echo(f"player {player} has {counted(credits, 'credit')}")
+        if not seen:
+            click.echo("This referee has never seen this player: compare the id with `mastermind player show`.")

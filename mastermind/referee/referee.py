@@ -121,20 +121,22 @@ class Referee:
             lambda books: self._commit(books, game, request, text.decode(), identifier, keys, effect)
         )
 
-    def grant(self, player_id: int, amount: int) -> int:
-        """Give a player credits of the house, for whoever runs the referee, and return what the player then has.
+    def grant(self, player_id: int, amount: int) -> tuple[int, bool]:
+        """Give a player credits of the house, for whoever runs the referee.
 
-        A player never seen gets the welcome too, as at the first stake.
+        Returns what the player then has, and whether this player had been seen before; if not, the welcome is in it
+        too, as at the first stake.
 
         Raises:
             InsufficientCreditError: the house does not have them.
         """
         account = player_account(player_id)
 
-        def give(books: Transaction) -> int:
-            welcome = self._welcome(books) if books.lock_balance(account) is None else 0
+        def give(books: Transaction) -> tuple[int, bool]:
+            seen = books.lock_balance(account) is not None
+            welcome = 0 if seen else self._welcome(books)
             books.transfer(Transfer(HOUSE, account, welcome + amount), "grant")
-            return books.balance(account) or 0
+            return books.balance(account) or 0, seen
 
         return self.storage.transact(give)
 

@@ -107,9 +107,20 @@ def test_grant(tmp_path: Path, player: Path, store: ArtifactStore, hit_and_blow:
     accepted("referee", "init", "--folder", folder, "--supply", 500, "--welcome", 100, "--home", store.home)
     name = PlayerKey.read(player).id
     argv = ["referee", "grant", name, 400, "--folder", folder, "--home", store.home]
-    assert accepted(*argv) == {"player_id": str(name), "amount": 400, "credits": 500}
+    assert accepted(*argv) == {"player_id": str(name), "amount": 400, "credits": 500, "seen_before": False}
     assert run(*argv).exit_code == 1
-    assert run("referee", "grant", f"0{name}", 1, "--folder", folder, "--home", store.home).exit_code == 2
+    for mistyped in (f"0{name}", str(name)[:50], f"0x{name:x}"):
+        result = run("referee", "grant", mistyped, 1, "--folder", folder, "--home", store.home)
+        assert (result.exit_code, "PLAYER_ID" in result.output) == (2, True)
+
+
+def test_who_is_granted_credits_without_having_been_seen(
+    tmp_path: Path, player: Path, store: ArtifactStore, hit_and_blow: KeySet
+) -> None:
+    folder = tmp_path / "r"
+    accepted("referee", "init", "--folder", folder, "--home", store.home)
+    argv = ["referee", "grant", PlayerKey.read(player).id, 1, "--folder", folder, "--home", store.home]
+    assert ["never seen" in run(*argv).output for _ in range(2)] == [True, False]
 
 
 def test_turns_shorter_than_proofs_are_refused(

@@ -318,8 +318,9 @@ def test_credits_are_granted_by_the_house_while_it_has_them(
     """A new player has the welcome besides, once; the sums stay exact."""
     referee = world.referee(database, supply=WELCOME + 50 + 7)
     master = solved_game.master
-    assert referee.grant(master.id, 50) == WELCOME + 50 == credits(referee, master)
-    assert referee.grant(master.id, 7) == WELCOME + 57
+    assert referee.grant(master.id, 50) == (WELCOME + 50, False)
+    assert credits(referee, master) == WELCOME + 50
+    assert referee.grant(master.id, 7) == (WELCOME + 57, True)
     with pytest.raises(InsufficientCreditError):
         referee.grant(master.id, 1)
     assert credits(referee, master) == WELCOME + 57
