@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
@@ -66,3 +67,12 @@ def shared_ptau() -> Path:
     if not folder.is_dir():
         pytest.skip("the public phase-1 files are not on this machine")
     return folder
+
+
+@pytest.fixture
+def free_port() -> int:
+    """A port on loopback that nobody listens at."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+    return port

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from mastermind.zk.artifacts import ArtifactStore
+from mastermind.zk.artifacts import ArtifactStore, KeySet
 from mastermind.zk.phase1 import Phase1
 from mastermind.zk.tools import Toolchain
 from tests.zk.tiny import fresh_store
@@ -104,6 +106,26 @@ def test_the_tests_of_a_circuit_pass_as_they_stand(reader: Reader, store: Artifa
     assert files.keys() == {"circuits/age.circom", "test_age.py"}
     said = reader.run_snippets(document[document.index("```sh") :], MASTERMIND_HOME=str(store.home))
     assert f"{len(re.findall(r'^def test_', files['test_age.py'], re.MULTILINE))} passed" in said[-1]
+
+
+def test_a_referee_is_run_from_its_start_to_its_end(
+    store: ArtifactStore, hit_and_blow: KeySet, tmp_path: Path, free_port: int
+) -> None:
+    document = (DOCS / "run-a-referee.md").read_text("utf-8").replace("8460", str(free_port))
+    document = document.replace("referee serve", f"referee serve --port {free_port}")
+    try:
+        said = Reader(tmp_path, tmp_path).run_snippets(document, MASTERMIND_HOME=str(store.home))
+    finally:
+        with suppress(FileNotFoundError, ProcessLookupError):
+            os.kill(int((tmp_path / "referee.pid").read_text("utf-8")), signal.SIGTERM)
+    begun, granted, _, played, audited, _, claimed, looked, _, _ = said
+    assert '"status":"ok"' in begun
+    assert "has 150 credits" in granted
+    assert played.count("wins") + played.count("has won") == 2
+    assert "all proved and all by the rules" in played
+    assert "accepted" in audited
+    assert claimed == "Claimed: 20 credits (development keys)\n"
+    assert len(set(re.findall(r"^referee_credits_\w+ (\d+)$", looked, re.MULTILINE))) == 1
 
 
 def test_links_lead_somewhere() -> None:

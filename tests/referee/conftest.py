@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
@@ -137,12 +136,3 @@ def database(request: pytest.FixtureRequest, tmp_path: Path, world: World) -> It
 
 def _search_path() -> str:
     return os.pathsep.join([*map(str, _POSTGRESQL), os.environ.get("PATH", "")])
-
-
-@pytest.fixture
-def free_port() -> int:
-    """A port on loopback that nobody listens at."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-    return port
