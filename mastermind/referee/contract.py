@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Generic, Literal, NoReturn, TypeVar
+from typing import Generic, Literal, NoReturn, Protocol, TypeVar
 
 from mastermind.errors import (
     InsufficientCreditError,
@@ -33,6 +33,9 @@ from mastermind.rules import Rules
 Role = Literal["master", "breaker"]
 #: What an outcome is of: a game here, a match in `mastermind.referee.match`.
 C = TypeVar("C", covariant=True)
+#: What the players are called there.
+Who = TypeVar("Who", contravariant=True)
+Claimant = TypeVar("Claimant")
 
 #: How many slots after the last move the next one may come.
 PER_TURN_SLOTS = 2
@@ -164,6 +167,20 @@ class Contract:
         player = self.game.master_id if role == "master" else self.game.breaker_id
         assert player is not None
         return player
+
+
+class Pot(Protocol[Who]):
+    """What a game and a match have in common where it is paid out."""
+
+    @property
+    def referee_id(self) -> int: ...
+    @property
+    def pot(self) -> int: ...
+    @property
+    def accepted(self) -> bool: ...
+    @property
+    def closed(self) -> bool: ...
+    def player_id(self, player: Who, /) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -306,15 +323,7 @@ def claim_reward(contract: Contract, player_id: int, amount: int, slot: int) -> 
         NotThePlayerError: the pot is somebody else's.
         ProofRejectedError: the pot is another amount.
     """
-    if contract.closed:
-        refuse(Refusal.CLOSED)
-    claimant = may_claim(contract, slot)
-    if claimant is None:
-        refuse(Refusal.NOTHING_TO_CLAIM)
-    if player_id != contract.player_id(claimant):
-        refuse(Refusal.NOT_THE_CLAIMANT)
-    require_amount(contract.pot, amount)
-    return _pay(contract, claimant)
+    return _pay(contract, require_claimant(contract, may_claim(contract, slot), player_id, amount))
 
 
 def forfeit_win(contract: Contract, player_id: int, winner: Role, amount: int) -> Outcome[Contract]:
@@ -325,13 +334,7 @@ def forfeit_win(contract: Contract, player_id: int, winner: Role, amount: int) -
         WrongStateError: not accepted, or paid already.
         ProofRejectedError: the pot is another amount.
     """
-    if player_id != contract.referee_id:
-        refuse(Refusal.NOT_THE_REFEREE)
-    if not contract.accepted:
-        refuse(Refusal.NOT_ACCEPTED)
-    if contract.closed:
-        refuse(Refusal.CLOSED)
-    require_amount(contract.pot, amount)
+    require_forfeit(contract, player_id, amount)
     return _pay(contract, winner)
 
 
@@ -343,10 +346,7 @@ def settle(contract: Contract, slot: int) -> Outcome[Contract]:
     Raises:
         WrongStateError: not accepted, paid already, or SETTLE_SLOTS have not passed since the finalize slot.
     """
-    if not contract.accepted:
-        refuse(Refusal.NOT_ACCEPTED)
-    if contract.closed:
-        refuse(Refusal.CLOSED)
+    require_held(contract)
     if slot < contract.finalize_slot + SETTLE_SLOTS:
         refuse(Refusal.TOO_EARLY)
     claimant = may_claim(contract, slot)
@@ -399,6 +399,34 @@ def _require_running(contract: Contract, slot: int) -> None:
         refuse(Refusal.CLOSED)
     if contract.finalized(slot):
         refuse(Refusal.FINALIZED)
+
+
+def require_held(pot: Pot[Who]) -> None:
+    """Refuse unless two stakes are held. Raises WrongStateError."""
+    if not pot.accepted:
+        refuse(Refusal.NOT_ACCEPTED)
+    if pot.closed:
+        refuse(Refusal.CLOSED)
+
+
+def require_claimant(pot: Pot[Claimant], claimant: Claimant | None, player_id: int, amount: int) -> Claimant:
+    """Refuse a claim of `amount` by anybody but the `claimant` there is. Raises RefereeError."""
+    if pot.closed:
+        refuse(Refusal.CLOSED)
+    if claimant is None:
+        refuse(Refusal.NOTHING_TO_CLAIM)
+    if player_id != pot.player_id(claimant):
+        refuse(Refusal.NOT_THE_CLAIMANT)
+    require_amount(pot.pot, amount)
+    return claimant
+
+
+def require_forfeit(pot: Pot[Who], player_id: int, amount: int) -> None:
+    """Refuse a forfeit of `amount` by anybody but the referee's key. Raises RefereeError."""
+    if player_id != pot.referee_id:
+        refuse(Refusal.NOT_THE_REFEREE)
+    require_held(pot)
+    require_amount(pot.pot, amount)
 
 
 def require_reward(reward: int) -> None:

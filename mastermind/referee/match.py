@@ -43,7 +43,10 @@ from mastermind.referee.contract import (
     pack_parts,
     refuse,
     require_amount,
+    require_claimant,
     require_credit,
+    require_forfeit,
+    require_held,
     require_reward,
 )
 from mastermind.referee.ledger import Transfer, player_account, pot_account
@@ -244,15 +247,7 @@ def claim_match(match: Match, player_id: int, amount: int, slot: int) -> Outcome
         NotThePlayerError: the pot is somebody else's.
         ProofRejectedError: the pot is another amount.
     """
-    if match.closed:
-        refuse(Refusal.CLOSED)
-    claimant = may_claim(match, slot)
-    if claimant is None:
-        refuse(Refusal.NOTHING_TO_CLAIM)
-    if player_id != match.player_id(claimant):
-        refuse(Refusal.NOT_THE_CLAIMANT)
-    require_amount(match.pot, amount)
-    return _pay(match, (claimant,))
+    return _pay(match, (require_claimant(match, may_claim(match, slot), player_id, amount),))
 
 
 def forfeit_match(match: Match, player_id: int, winner: Player, amount: int) -> Outcome[Match]:
@@ -263,10 +258,7 @@ def forfeit_match(match: Match, player_id: int, winner: Player, amount: int) -> 
         WrongStateError: not accepted, or paid already.
         ProofRejectedError: the pot is another amount.
     """
-    if player_id != match.referee_id:
-        refuse(Refusal.NOT_THE_REFEREE)
-    _require_running(match)
-    require_amount(match.pot, amount)
+    require_forfeit(match, player_id, amount)
     return _pay(match, (winner,))
 
 
@@ -276,7 +268,7 @@ def settle_match(match: Match, slot: int) -> Outcome[Match]:
     Raises:
         WrongStateError: not accepted, paid already, or SETTLE_SLOTS have not passed since the last turn ran out.
     """
-    _require_running(match)
+    require_held(match)
     if slot <= match.last_played_slot + PER_TURN_SLOTS + SETTLE_SLOTS:
         refuse(Refusal.TOO_EARLY)
     claimant = may_claim(match, slot)
@@ -312,7 +304,7 @@ def open_code(match: Match, signals: tuple[int, ...]) -> Outcome[Match]:
 
 
 def _move(match: Match, step: Step, slot: int, kinds: tuple[StepKind, ...]) -> Outcome[Match]:
-    _require_running(match)
+    require_held(match)
     move = match.next_move
     assert move is not None  # a match that is decided has been paid
     player, kind = move
@@ -327,13 +319,6 @@ def _move(match: Match, step: Step, slot: int, kinds: tuple[StepKind, ...]) -> O
     boards = (board, match.boards[GUEST]) if breaker == HOST else (match.boards[HOST], board)
     moved = replace(match, boards=boards, last_played_slot=slot)
     return Outcome(moved) if moved.outcome is duel.Outcome.ONGOING else _pay(moved, _WINNERS[moved.outcome])
-
-
-def _require_running(match: Match) -> None:
-    if not match.accepted:
-        refuse(Refusal.NOT_ACCEPTED)
-    if match.closed:
-        refuse(Refusal.CLOSED)
 
 
 def _stake(match: Match, player: Player) -> Transfer:
