@@ -78,8 +78,14 @@ def true_cases(circuit: str, rules: Rules, codes: tuple[Code, Code, Code]) -> li
             return [make_guess_values(rules, code) for code in codes]
         case "give_clue":
             return [give_clue_values(rules, *pair) for pair in ((one, two), (two, three), (one, one))]
-    games = [(one, [two, three]), (two, [three, two]), (three, [one])]
-    return [certify_game_values(rules, secret, guesses) for secret, guesses in games]
+    # What nobody has played shows nothing: every turn is played in some game, with a hit, a blow and the solution.
+    last = rules.attempts - 1
+    games = [
+        (one, [two, three] * rules.attempts),
+        (two, [*([three, one] * rules.attempts)[:last], two]),
+        (three, [one]),
+    ]
+    return [certify_game_values(rules, secret, guesses[: rules.attempts]) for secret, guesses in games]
 
 
 @pytest.mark.parametrize("circuit", CIRCUITS)
@@ -150,7 +156,7 @@ def survivors(
     *,
     false: Iterable[Witness] = (),
     hashing: bool,
-) -> Iterable[Guard]:
+) -> list[Guard]:
     """The mutants that nothing notices and that no reason explains."""
     under_test = circuit_of(circuits, rules, circuit)
 
@@ -158,24 +164,21 @@ def survivors(
         return holds(circuit, rules, witness.inputs)
 
     explained = {signal.format(last=rules.attempts - 1) for signal in REDUNDANT}
-    for guard in surviving_mutants(
+    return surviving_mutants(
         under_test,
         true_cases(circuit, rules, codes),
         false,
         derived=BOUND[circuit],
         holds=is_true,
         values={rules.colours},
-        where=lambda guard: hashing or "Poseidon" not in guard.enclosing,
-    ):
-        if not guard.signals & explained:
-            yield guard
+        where=lambda guard: (hashing or "Poseidon" not in guard.enclosing) and not guard.signals & explained,
+    )
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize(("circuit", "spelling"), [*((name, "2x3u2") for name in CIRCUITS), ("give_clue", "2x3r2")])
 def test_without_any_constraint_something_false_is_accepted(circuits: Circuits, circuit: str, spelling: str) -> None:
     codes = ((0, 1), (0, 2), (2, 0))
-    assert list(survivors(circuits, circuit, Rules.parse(spelling), codes, hashing=False)) == []
+    assert survivors(circuits, circuit, Rules.parse(spelling), codes, hashing=False) == []
 
 
 @pytest.mark.full_size
@@ -186,4 +189,4 @@ def test_without_any_constraint_of_hit_and_blow_something_false_is_accepted(circ
     under_test = circuit_of(circuits, HIT_AND_BLOW, circuit)
     honest = under_test.witness(true_cases(circuit, HIT_AND_BLOW, codes)[0])
     false = near_codes(under_test, honest)
-    assert list(survivors(circuits, circuit, HIT_AND_BLOW, codes, false=false, hashing=True)) == []
+    assert survivors(circuits, circuit, HIT_AND_BLOW, codes, false=false, hashing=True) == []

@@ -59,20 +59,12 @@ def surviving_mutants(
         WitnessError: the circuit refuses a true case.
         InvalidInputError: there is no true case, it accepts a false one, or `derived` names no public input.
     """
-    prover = Prover(circuit, [circuit.witness(case) for case in true], derived, holds, values)
     refused = [case if isinstance(case, Witness) else circuit.open.calculate(case) for case in false]
     if any(witness.accepted for witness in refused):
         raise InvalidInputError(f"{circuit.spec.name} accepts a case that is said to be false")
-
-    def is_noticed(row: int) -> bool:
-        return (
-            any(witness.violated == {row} for witness in refused)
-            or prover.against(row) is not None
-            or any(witness.adapted(without={row}).violated == {row} for witness in refused)
-        )
-
+    prover = Prover(circuit, [circuit.witness(case) for case in true], refused, derived, holds, values)
     guards = (guard(circuit.open, row) for row in range(len(circuit.open.r1cs.constraints)))
-    return [found for found in guards if where(found) and not is_noticed(found.row)]
+    return [found for found in guards if where(found) and prover.against(found.row) is None]
 
 
 @dataclass(frozen=True)
@@ -119,6 +111,7 @@ class Prover:
         self,
         circuit: CircuitUnderTest,
         true: Sequence[Witness],
+        false: Sequence[Witness] = (),
         derived: Collection[str] = (),
         holds: Holds | None = None,
         values: Collection[int] = (),
@@ -141,14 +134,42 @@ class Prover:
         index = self._core.index
         self._hints = [index[wires[name]] for name in self._system.hints if wires[name] in index]
         self._true = list(true)
+        self._given_false = list(false)
 
     def against(self, row: int) -> Witness | None:
         """A false witness that violates this constraint and no other, or None if none was found."""
-        candidates = self._core_candidates(self._places[row]) if row in self._places else self._leaf_candidates(row)
-        for witness in candidates:
+        for witness in self._candidates(row):
             if witness.violated == {row} and not self._holds(witness):
                 return witness
         return None
+
+    def _candidates(self, row: int) -> Iterator[Witness]:
+        """Witnesses that may violate a constraint alone, the cheap ones first."""
+        yield from (witness for witness in self._given_false if row in witness.violated)
+        if row not in self._places:
+            yield from self._leaf_candidates(row)
+        else:
+            yield from self._changed_around(self._places[row])
+        near, far = self._given_false_around(row)
+        yield from (witness.adapted(without={row}) for witness in near)
+        if row in self._places:
+            yield from self._searched(self._places[row], [*self._starts, *self._false])
+        yield from (witness.adapted(without={row}) for witness in far)
+        if row in self._places:
+            yield from self._searched(self._places[row], self._further_false)
+
+    def _given_false_around(self, row: int) -> tuple[list[Witness], list[Witness]]:
+        """The given false witnesses: those refused in a component that this constraint is in, and the others."""
+        around = self._components(row)
+        near: list[Witness] = []
+        far: list[Witness] = []
+        for witness in self._given_false:
+            refused = set[str]().union(*(self._components(other) for other in witness.violated))
+            (near if around & refused else far).append(witness)
+        return near, far
+
+    def _components(self, row: int) -> set[str]:
+        return {name for name in guard(self._system, row).enclosing if name.startswith("main.")}
 
     def _program_holds(self, witness: Witness) -> bool:
         spec = self._circuit.spec
@@ -174,10 +195,9 @@ class Prover:
     def _leaf_traces(self) -> list[Trace]:
         return [Trace(self._system.solver, list(witness.values), self._core.leaves) for witness in self._true]
 
-    def _core_candidates(self, row: int) -> Iterator[Witness]:
-        """Witnesses that violate one constraint of the core alone, the cheap ones first."""
-        core, solver = self._core, self._core.solver
-        wires = sorted({wire for part in solver.r1cs.constraints[row] for wire in part if wire})
+    def _changed_around(self, row: int) -> Iterator[Witness]:
+        """Witnesses that violate one constraint of the core alone: a change of its wires, and all that follows."""
+        solver, wires = self._core.solver, self._wires_of(row)
         for attempt in self._starts:
             # What the constraint alone decided is free without it.
             for wire in sorted(wires, key=lambda wire: wire != attempt.trace.solved.get(row)):
@@ -186,12 +206,15 @@ class Prover:
                     touched = solver.touched(changed)
                     if row in touched and solver.violates_only(values, row, touched):
                         yield self._completed(attempt, values)
-        attempts = [*self._starts, *self._false]
+
+    def _searched(self, row: int, attempts: Sequence[_Attempt]) -> Iterator[Witness]:
+        """Witnesses that violate one constraint of the core alone: attempts, and what becomes of them without it."""
+        core, solver, wires = self._core, self._core.solver, self._wires_of(row)
         for attempt in attempts:
             if attempt.violated == {row}:
                 yield self._completed(attempt, attempt.trace.values)
         # What reached the others through the constraint no longer does.
-        for attempt in self._false:
+        for attempt in attempts:
             start = self._starts[self._true.index(attempt.origin)]
             if any(attempt.trace.values[wire] != start.trace.values[wire] for wire in wires):
                 values = solver.complete(*self._given(attempt.origin, attempt.changes), self._hints, {row})
@@ -210,6 +233,10 @@ class Prover:
                     if solver.violates_only(values, row):
                         yield self._completed(attempt, values)
 
+    def _wires_of(self, row: int) -> list[int]:
+        """The wires of a constraint of the core."""
+        return sorted({wire for part in self._core.solver.r1cs.constraints[row] for wire in part if wire})
+
     @cached_property
     def _starts(self) -> list[_Attempt]:
         return [self._attempt(witness, {}) for witness in self._true]
@@ -219,10 +246,18 @@ class Prover:
         """Witnesses of the core with one input, hint or other choice changed, and all else adapted to it."""
         index, wires = self._core.index, self._system.wires
         changed = {index[wires[name]] for name in (*self._kept, *self._system.hints) if wires[name] in index}
+        everything = set(range(1, len(self._core.wires)))
+        return self._changing(lambda trace: changed | everything.difference(trace.solved.values()))
+
+    @cached_property
+    def _further_false(self) -> list[_Attempt]:
+        """The same with a wire changed that only a system of equations has solved."""
+        return self._changing(lambda trace: trace.eliminated)
+
+    def _changing(self, wires_of: Callable[[Trace], Collection[int]]) -> list[_Attempt]:
         found = []
         for start in self._starts:
-            chosen = set(range(1, len(self._core.wires))).difference(start.trace.solved.values())
-            for wire in sorted(changed | chosen):
+            for wire in sorted(wires_of(start.trace)):
                 signal = self._system.names[self._core.wires[wire]]
                 for value in self._alternatives(start.origin[signal]):
                     attempt = self._attempt(start.origin, {signal: value})

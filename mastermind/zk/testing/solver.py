@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
+from functools import cached_property
 from heapq import heappop, heappush
 
 from mastermind.field import MODULUS
@@ -70,7 +71,7 @@ class Solver:
         """Remember which constraint gave which wire its value when `complete` went from `known` to a whole witness."""
         completion = _Completion(self, ())
         completion.take(known)
-        return Trace(self, completion.run(preferred, order), completion.solved_by)
+        return Trace(self, completion.run(preferred, order), completion.solved_by, completion.eliminated)
 
     def leaves(self, fixed: Collection[int]) -> list[tuple[int, int]]:
         """The (wire, row) that can be computed last, in the order of computing, whatever the other wires are.
@@ -153,19 +154,62 @@ class Trace:
 
     Attributes:
         values: the witness.
-        solved: the wire that a constraint gave its value, by constraint.
+        eliminated: wires that a system of equations gave their values, not a single one.
     """
 
-    def __init__(self, solver: Solver, values: list[int], solved_by: Sequence[tuple[int, int]]) -> None:
+    def __init__(
+        self, solver: Solver, values: list[int], solved_by: Sequence[tuple[int, int]], eliminated: Sequence[int] = ()
+    ) -> None:
         self.values = values
-        self.solved = {row: wire for wire, row in solved_by}
+        self.eliminated = eliminated
         self._solver = solver
         self._solved_by = solved_by
-        #: For each wire, the steps that used its value.
-        self._users: dict[int, list[int]] = {}
-        for step, (solved, row) in enumerate(solved_by):
-            for wire in {wire for part in solver.rows[row] for wire, _ in part} - {solved}:
-                self._users.setdefault(wire, []).append(step)
+
+    @cached_property
+    def solved(self) -> dict[int, int]:
+        """The wire that a constraint gave its value, by constraint."""
+        return {row: wire for wire, row in self._steps}
+
+    @cached_property
+    def _steps(self) -> list[tuple[int, int]]:
+        """(wire, row): an order in which rows, one at a time, give all wires their values that had no choice.
+
+        What elimination has solved among many rows is the work of one, once the others are done.
+        """
+        rows_of = dict(self._solved_by)
+        waiting = [*rows_of, *(wire for wire in self.eliminated if wire not in rows_of)]
+        unknown = set(waiting)
+        used = set(rows_of.values())
+        steps: list[tuple[int, int]] = []
+        while waiting:
+            later = []
+            for wire in waiting:
+                candidates = [rows_of[wire]] if wire in rows_of else sorted(self._solver.touched([wire]) - used)
+                row = next((row for row in candidates if self._gives(row, wire, unknown)), None)
+                if row is None:
+                    later.append(wire)
+                    continue
+                unknown.discard(wire)
+                used.add(row)
+                steps.append((wire, row))
+            if len(later) == len(waiting):
+                unknown.discard(later.pop(0))
+            waiting = later
+        return steps
+
+    def _gives(self, row: int, wire: int, unknown: Collection[int]) -> bool:
+        """Whether a row gives a wire its value when others are unknown."""
+        others = {other for part in self._solver.rows[row] for other, _ in part} - {wire}
+        return others.isdisjoint(unknown) and self._solver.solution(row, wire, self.values) == self.values[wire]
+
+    @cached_property
+    def _users(self) -> dict[int, list[int]]:
+        """For each wire, the steps that use its value."""
+        users: dict[int, list[int]] = {}
+        for step, (solved, row) in enumerate(self._steps):
+            for wire in {wire for part in self._solver.rows[row] for wire, _ in part} - {solved}:
+                users.setdefault(wire, []).append(step)
+        return users
 
     def replay(self, changes: Mapping[int, int], without: Collection[int] = ()) -> tuple[list[int], set[int]]:
         """Change some wires and do again every step that depends on them, each by the constraint it used before.
@@ -190,7 +234,7 @@ class Trace:
         for wire, value in changes.items():
             change(wire, value % MODULUS)
         while waiting:
-            wire, row = self._solved_by[heappop(waiting)]
+            wire, row = self._steps[heappop(waiting)]
             if wire in changes or row in without:
                 continue
             solution = self._solver.solution(row, wire, values)
@@ -242,6 +286,8 @@ class _Completion:
         self.system = LinearSystem()
         #: (wire, row) in the order in which single rows gave wires their values.
         self.solved_by: list[tuple[int, int]] = []
+        #: Wires that the linear system gave their values, in order.
+        self.eliminated: list[int] = []
         #: Rows with one unknown wire, in a factor.
         self.checks: deque[int] = deque()
         self.queue: list[int] = [
@@ -258,7 +304,7 @@ class _Completion:
         twin.left = [list(counts) for counts in self.left]
         twin.dead, twin.done, twin.open = list(self.dead), list(self.done), list(self.open)
         twin.system = self.system.copy()
-        twin.solved_by = list(self.solved_by)
+        twin.solved_by, twin.eliminated = list(self.solved_by), list(self.eliminated)
         twin.checks, twin.queue = deque(self.checks), list(self.queue)
         return twin
 
@@ -416,6 +462,7 @@ class _Completion:
             wire, value = self.system.solved.popitem()
             if self.values[wire] is None:
                 found = True
+                self.eliminated.append(wire)
                 self.learn(wire, value)
         return found
 
