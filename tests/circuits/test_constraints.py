@@ -148,6 +148,15 @@ def near_codes(circuit: CircuitUnderTest, honest: Witness) -> Iterable[Witness]:
                 yield forged
 
 
+def continued_games(circuit: CircuitUnderTest, rules: Rules, codes: tuple[Code, Code, Code]) -> Iterable[Witness]:
+    """Games that go on after their solution, one for each turn that can be the solution."""
+    secret, *others = codes
+    for turn in range(rules.attempts - 1 if circuit.spec.name == "certify_game" else 0):
+        guesses = (others * rules.attempts)[: rules.attempts]
+        guesses[turn] = secret
+        yield circuit.open.calculate(certify_game_values(rules, secret, guesses))
+
+
 def survivors(
     circuits: Circuits,
     circuit: str,
@@ -167,7 +176,7 @@ def survivors(
     return surviving_mutants(
         under_test,
         true_cases(circuit, rules, codes),
-        false,
+        [*false, *continued_games(under_test, rules, codes)],
         derived=BOUND[circuit],
         holds=is_true,
         values={rules.colours},
