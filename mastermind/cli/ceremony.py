@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
-from mastermind.cli.circuits import replaced_by, say_replaced
-from mastermind.cli.options import READABLE_FILE, rules_option, specs_of
-from mastermind.cli.output import EXIT_CODES, ProgressLine, command_errors, json_option, print_json, store_option
+from mastermind.cli.circuits import circuit_json, circuit_line, replaced_by, say_replaced
+from mastermind.cli.options import READABLE_FILE, param_option, rules_option, specs_of
+from mastermind.cli.output import EXIT_CODES, ProgressLine, command_errors, default_home, json_option, print_json
 from mastermind.cli.proofs import CIRCUIT_NAMES
 from mastermind.errors import InvalidInputError, counted
 from mastermind.game.circuits import specs
@@ -23,6 +23,7 @@ from mastermind.zk.circuit import CircuitSpec
 from mastermind.zk.contributions import CEREMONY_PEOPLE, CeremonyTranscript, check_beacon
 from mastermind.zk.phase1 import development_phase1, open_phase1
 from mastermind.zk.progress import Progress
+from mastermind.zk.project import Project
 from mastermind.zk.prove import self_test
 from mastermind.zk.tools import Toolchain
 
@@ -34,6 +35,13 @@ out_option = click.option(
     help="New folder for the ceremony; an existing one is never changed.",
 )
 ptau_option = click.option("--ptau", type=READABLE_FILE, help="The phase-1 file, when it is not in the folder.")
+home_option = click.option(
+    "--home",
+    type=click.Path(path_type=Path, file_okay=False),
+    envvar="MASTERMIND_HOME",
+    help="Folder of built circuits and keys. [default: the project's home for its own circuits; else build/ of a "
+    "checkout, else the user's cache folder]",
+)
 
 
 @click.group(epilog=EXIT_CODES)
@@ -42,6 +50,8 @@ def ceremony() -> None:
 
     One starts, each participant contributes on a machine of their own and hands the new folder on, a public random
     value ends it, and everybody can verify all of it. docs/run-a-ceremony.md tells it step by step.
+
+    The keys are those of the game's circuits, or of any Groth16 circuits of your own.
 
     \b
     Examples:
@@ -54,32 +64,39 @@ def ceremony() -> None:
 
 
 @ceremony.command(epilog=EXIT_CODES)
+@click.argument("own_circuits", metavar="[CIRCUIT]...", nargs=-1)
 @rules_option
 @click.option(
     "--circuit",
     "circuit_names",
     type=click.Choice(CIRCUIT_NAMES),
     multiple=True,
-    help="Only this circuit; may be given several times. [default: all]",
+    help="Only this circuit of the rules; may be given several times. [default: all]",
 )
-@click.option("--ptau", type=READABLE_FILE, help="The public phase-1 file.")
+@param_option
+@click.option("--ptau", type=READABLE_FILE, help="The public phase-1 file. [default: that of the project]")
 @click.option("--accept-private-ptau", is_flag=True, help="Take a phase-1 file that is not a published Hermez one.")
 @click.option("--development-phase1", "is_trial", is_flag=True, help="Make a phase 1 here: for trying this out.")
 @out_option
 @json_option
-@store_option
+@home_option
 @command_errors
 def start(
+    own_circuits: tuple[str, ...],
     rules: Rules,
     circuit_names: tuple[str, ...],
+    parameters: tuple[tuple[str, bool | int | str], ...],
     ptau: Path | None,
     accept_private_ptau: bool,
     is_trial: bool,
     out: Path,
     as_json: bool,
-    store: ArtifactStore,
+    home: Path | None,
 ) -> None:
     """Start a ceremony: the initial keys, to which nobody has contributed yet.
+
+    CIRCUIT is a name from [tool.mastermind.zk] in pyproject.toml, or the path of a .circom or .circom.j2 file; several
+    have one ceremony together. Without one, the ceremony is for the circuits of the game.
 
     With another phase 1 than the public one, its maker can prove anything whoever contributes: the ceremony says so,
     and its keys stay development keys.
@@ -88,17 +105,34 @@ def start(
     Examples:
       mastermind ceremony start --rules classic --ptau powersOfTau28_hez_final_11.ptau --out round-0
       mastermind ceremony start --circuit authorise --development-phase1 --out trial-0
+      mastermind ceremony start membership circuits/range.circom --ptau powersOfTau28_hez_final_14.ptau --out round-0
     """
+    given = dict(parameters)
+    progress = ProgressLine(quiet=as_json)
+    if own_circuits:
+        if circuit_names or _is_given("rules"):
+            raise InvalidInputError("circuits of your own and those of --rules have a ceremony each")
+        project = Project.here(home=home)
+        store = project.store
+        if ptau is None and not is_trial:
+            ptau, accept_private_ptau = project.ptau, project.accept_private_ptau
+    else:
+        if given:
+            raise InvalidInputError("--param is for circuits of your own; name one")
+        store = ArtifactStore(home or default_home())
     if (ptau is None) != is_trial:
         raise InvalidInputError("give a public phase-1 file with --ptau, or --development-phase1 to try this out")
-    progress = ProgressLine(quiet=as_json)
-    chosen = [spec for spec in specs(rules) if not circuit_names or spec.name in circuit_names]
+    if own_circuits:
+        chosen = _own(project, own_circuits, given, progress)
+    else:
+        chosen = [spec for spec in specs(rules) if not circuit_names or spec.name in circuit_names]
     with _workbench(chosen, store, progress) as bench:
         if ptau is None:
             phase1 = development_phase1(bench.domain_power, bench.toolchain, store.home, progress)
         else:
             phase1 = open_phase1(ptau.absolute(), accept_private=accept_private_ptau)
-        transcript = work.start(rules.spelling, bench, phase1, out, progress)
+        name = None if own_circuits else rules.spelling
+        transcript = work.start(name, bench, phase1, out, progress, parameters=given)
     _show_step(out, transcript, as_json)
 
 
@@ -111,10 +145,10 @@ def start(
 @out_option
 @ptau_option
 @json_option
-@store_option
+@home_option
 @command_errors
 def contribute(
-    folder: Path, name: str, player_id: str | None, out: Path, ptau: Path | None, as_json: bool, store: ArtifactStore
+    folder: Path, name: str, player_id: str | None, out: Path, ptau: Path | None, as_json: bool, home: Path | None
 ) -> None:
     """Verify the ceremony in DIR and contribute to every key of it.
 
@@ -127,7 +161,7 @@ def contribute(
       mastermind ceremony contribute round-1 --name Zoe --player-id 1234 --out round-2
     """
     progress = ProgressLine(quiet=as_json)
-    with _workbench(_specs_of(folder), store, progress) as bench:
+    with _workbench_for(folder, home, progress) as (bench, _):
         transcript = work.contribute(folder, out, bench, name, player_id, ptau, progress)
     _show_step(out, transcript, as_json)
 
@@ -143,9 +177,9 @@ def contribute(
 )
 @ptau_option
 @json_option
-@store_option
+@home_option
 @command_errors
-def verify(folder: Path, published: tuple[str, ...], ptau: Path | None, as_json: bool, store: ArtifactStore) -> None:
+def verify(folder: Path, published: tuple[str, ...], ptau: Path | None, as_json: bool, home: Path | None) -> None:
     """Verify the ceremony in DIR from the source of its circuits and its phase 1 up to its present keys.
 
     What it cannot see is that somebody has left out the latest contributions, or told other times and ids: compare the
@@ -160,12 +194,14 @@ def verify(folder: Path, published: tuple[str, ...], ptau: Path | None, as_json:
     transcript = work.read_transcript(folder)
     for digest in published:
         transcript.require_published(digest)
-    with _workbench(_specs_of(folder), store, progress) as bench:
+    with _workbench_for(folder, home, progress) as (bench, _):
         work.verify(folder, bench, ptau, progress)
     if as_json:
         print_json({"accepted": True, **_transcript_json(transcript)})
         return
     click.echo(f"accepted: {_summary(transcript)}")
+    for line in _sources(transcript):
+        click.echo(f"  {line}")
     for number, made in enumerate(transcript.contributions, 1):
         click.echo(f"  {number:>3}  {made.digest}  {made.who}")
 
@@ -178,10 +214,10 @@ def verify(folder: Path, published: tuple[str, ...], ptau: Path | None, as_json:
 @out_option
 @ptau_option
 @json_option
-@store_option
+@home_option
 @command_errors
 def beacon(
-    folder: Path, value: str, power: int, source: str, out: Path, ptau: Path | None, as_json: bool, store: ArtifactStore
+    folder: Path, value: str, power: int, source: str, out: Path, ptau: Path | None, as_json: bool, home: Path | None
 ) -> None:
     """End the contributions to the ceremony in DIR with a public random value.
 
@@ -194,7 +230,7 @@ def beacon(
     """
     checked = check_beacon(value, power, source)
     progress = ProgressLine(quiet=as_json)
-    with _workbench(_specs_of(folder), store, progress) as bench:
+    with _workbench_for(folder, home, progress) as (bench, _):
         transcript = work.end(folder, out, bench, checked, ptau, progress)
     _show_step(out, transcript, as_json)
 
@@ -203,13 +239,14 @@ def beacon(
 @folder_argument
 @ptau_option
 @json_option
-@store_option
+@home_option
 @command_errors
-def finish(folder: Path, ptau: Path | None, as_json: bool, store: ArtifactStore) -> None:
+def finish(folder: Path, ptau: Path | None, as_json: bool, home: Path | None) -> None:
     """Verify the ended ceremony in DIR once more and use its keys. Every participant can do this alike.
 
-    Circuits that have no part in it keep the keys in use. The keys of a ceremony are called so when their phase 1 is
-    the public one and two or more people have contributed; others stay development keys.
+    Circuits of the rules that have no part in it keep the keys in use. Circuits of your own get these keys as they get
+    others from `mastermind zk setup`. The keys of a ceremony are called so when their phase 1 is the public one and two
+    or more people have contributed; others stay development keys.
 
     \b
     Example:
@@ -217,16 +254,27 @@ def finish(folder: Path, ptau: Path | None, as_json: bool, store: ArtifactStore)
     """
     progress = ProgressLine(quiet=as_json)
     transcript = work.read_transcript(folder)
-    previous = store.id_in_use(transcript.name)
-    others = [spec for spec in specs_of(transcript.name) if spec.name not in transcript.circuits]
-    with _workbench(_specs_of(folder), store, progress) as bench:
+    others: Sequence[CircuitSpec] = ()
+    if transcript.name is not None:
+        others = [spec for spec in specs_of(transcript.name) if spec.name not in transcript.circuits]
+    with _workbench_for(folder, home, progress) as (bench, store):
+        previous = None if transcript.name is None else store.id_in_use(transcript.name)
         key_set = work.finish(folder, bench, store, self_test, ptau, others, progress)
     if as_json:
-        told = {"key_set_id": key_set.id, "keys": key_set.status, "replaced": replaced_by(key_set, previous)}
+        told: dict[str, Any] = {"keys": key_set.status}
+        if transcript.name is None:
+            told |= {"circuits": [circuit_json(circuit) for circuit in key_set.circuits.values()]}
+        else:
+            told |= {"key_set_id": key_set.id, "replaced": replaced_by(key_set, previous)}
         print_json(told | _transcript_json(transcript))
         return
     for line in report_lines(transcript):
         click.echo(line)
+    if transcript.name is None:
+        click.echo("\nNow in use:")
+        for built in key_set.circuits.values():
+            click.echo(f"  {circuit_line(built)}")
+        return
     click.echo(f"\n{Rules.parse(key_set.name).name}: key set {key_set.id} is now in use ({key_set.status} keys)")
     say_replaced(key_set, previous)
 
@@ -252,9 +300,14 @@ def report(folder: Path, as_json: bool) -> None:
 
 def report_lines(transcript: CeremonyTranscript) -> Iterator[str]:
     """The report of a ceremony for people: who, when, the digests, what to check, what has to be trusted."""
-    rules = Rules.parse(transcript.name)
     phase1 = transcript.phase1
-    yield f"Ceremony for {rules.name} ({rules.spelling}): {', '.join(transcript.circuits)}"
+    if transcript.name is None:
+        yield f"Ceremony for {', '.join(transcript.circuits)}"
+    else:
+        rules = Rules.parse(transcript.name)
+        yield f"Ceremony for {rules.name} ({rules.spelling}): {', '.join(transcript.circuits)}"
+    for line in _sources(transcript):
+        yield f"source   {line}"
     yield f"started  {transcript.started}, digest {transcript.digest}"
     yield f"phase 1  {phase1.origin}, 2^{phase1.power}, BLAKE2b {phase1.blake2b}"
     for number, made in enumerate(transcript.contributions, 1):
@@ -297,11 +350,21 @@ def _summary(transcript: CeremonyTranscript) -> str:
     )
 
 
+def _sources(transcript: CeremonyTranscript) -> Iterator[str]:
+    """Which circuits of somebody's own a ceremony is for, whatever they are called."""
+    for name, begun in transcript.circuits.items():
+        if begun.own is not None:
+            given = "".join(f", {parameter} = {value!r}" for parameter, value in begun.own.parameters.items())
+            yield f"{name}: {begun.own.path}{given}"
+
+
 def _show_step(out: Path, transcript: CeremonyTranscript, as_json: bool) -> None:
     if as_json:
         print_json({"folder": str(out), **_transcript_json(transcript)})
         return
     click.echo(f"{out}: {_summary(transcript)}")
+    for line in _sources(transcript):
+        click.echo(f"  {line}")
     click.echo(f"publish  {transcript.last_digest}")
 
 
@@ -309,10 +372,40 @@ def _transcript_json(transcript: CeremonyTranscript) -> dict[str, Any]:
     return {"status": transcript.status, "publish": transcript.last_digest, "transcript": transcript.to_json()}
 
 
-def _specs_of(folder: Path) -> Sequence[CircuitSpec]:
-    """The circuits of a ceremony, as they are on this machine."""
+def _is_given(option: str) -> bool:
+    source = click.get_current_context().get_parameter_source(option)
+    return source is not click.core.ParameterSource.DEFAULT
+
+
+def _own(
+    project: Project, circuits: Sequence[str], parameters: Mapping[str, bool | int | str], progress: Progress
+) -> list[CircuitSpec]:
+    """Circuits of somebody's own to begin a ceremony with."""
+    chosen = {}
+    for circuit in circuits:
+        spec = project.source(circuit, parameters=parameters)
+        work.require_groth16(spec)
+        if spec.name in chosen:
+            raise InvalidInputError(f"two circuits of one ceremony are called {spec.name}")
+        chosen[spec.name] = spec
+    return [project.with_signals(spec, progress=progress) for spec in chosen.values()]
+
+
+@contextmanager
+def _workbench_for(
+    folder: Path, home: Path | None, progress: Progress
+) -> Iterator[tuple[work.Workbench, ArtifactStore]]:
+    """The circuits of the ceremony in a folder as they are on this machine, and the store of their keys."""
     transcript = work.read_transcript(folder)
-    return [spec for spec in specs_of(transcript.name) if spec.name in transcript.circuits]
+    chosen: Sequence[CircuitSpec]
+    if transcript.name is None:
+        project = Project.here(home=home)
+        store, chosen = project.store, project.ceremony_circuits(transcript, progress=progress)
+    else:
+        store = ArtifactStore(home or default_home())
+        chosen = [spec for spec in specs_of(transcript.name) if spec.name in transcript.circuits]
+    with _workbench(chosen, store, progress) as bench:
+        yield bench, store
 
 
 @contextmanager

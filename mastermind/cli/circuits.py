@@ -12,7 +12,7 @@ from mastermind.cli.output import EXIT_CODES, ProgressLine, command_errors, json
 from mastermind.errors import InvalidInputError, counted
 from mastermind.game.circuits import specs
 from mastermind.rules import Rules
-from mastermind.zk.artifacts import ArtifactStore, KeySet
+from mastermind.zk.artifacts import ArtifactStore, BuiltCircuit, KeySet
 from mastermind.zk.circom import compiler_version, find_compiler
 from mastermind.zk.phase1 import open_phase1
 from mastermind.zk.prove import self_test
@@ -152,6 +152,23 @@ def say_replaced(key_set: KeySet, previous: str | None) -> None:
     if replaced_by(key_set, previous):
         click.echo(f"It replaces {previous}, which is kept for the games begun with it. To go back:")
         click.echo(f"  mastermind keys use --rules {key_set.name} {previous}")
+
+
+def circuit_json(built: BuiltCircuit) -> dict[str, Any]:
+    """What commands tell of a single circuit and its keys."""
+    return {
+        "circuit": built.spec.name,
+        "protocol": built.spec.protocol,
+        "status": built.status,
+        "key_digest": built.key.digest,
+        "setup": built.manifest["setup"],
+        "folder": str(built.folder),
+    }
+
+
+def circuit_line(built: BuiltCircuit) -> str:
+    """The same for people."""
+    return f"{built.spec.name}: {built.spec.protocol}, {built.status} keys, key {built.key.digest[:16]}"
 
 
 def key_set_json(key_set: KeySet) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -34,8 +35,32 @@ class RulesType(click.ParamType[Rules]):
             self.fail(str(error), parameter, context)
 
 
+class ParameterType(click.ParamType[tuple[str, bool | int | str]]):
+    """A value for a template: `levels=20`."""
+
+    name = "name=value"
+
+    def convert(
+        self, value: Any, parameter: click.Parameter | None, context: click.Context | None
+    ) -> tuple[str, bool | int | str]:
+        name, equals, text = str(value).partition("=")
+        if not equals or not name.isidentifier():
+            self.fail(f"{value!r} is not like levels=20", parameter, context)
+        if text in ("true", "false"):
+            return name, text == "true"
+        digits = text.removeprefix("-")
+        return name, int(text) if digits.isascii() and digits.isdecimal() and len(digits) <= 80 else text
+
+
 READABLE_FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type=Path)
 
+param_option = click.option(
+    "--param",
+    "parameters",
+    type=ParameterType(),
+    multiple=True,
+    help="A value for the template, over those of the project; may be given several times.",
+)
 rules_option = click.option(
     "--rules",
     type=RulesType(),

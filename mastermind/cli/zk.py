@@ -12,7 +12,15 @@ from typing import Any
 
 import click
 
-from mastermind.cli.options import READABLE_FILE, make_prover, make_verifiers, prover_option, verifier_option
+from mastermind.cli.circuits import circuit_json, circuit_line
+from mastermind.cli.options import (
+    READABLE_FILE,
+    make_prover,
+    make_verifiers,
+    param_option,
+    prover_option,
+    verifier_option,
+)
 from mastermind.cli.output import (
     EXIT_CODES,
     REJECTED,
@@ -37,7 +45,7 @@ from mastermind.cli.statements import (
     write_private,
     write_statement,
 )
-from mastermind.errors import InvalidInputError, MissingProjectError, WrongKeySetError, WrongProtocolError, counted
+from mastermind.errors import InvalidInputError, WrongKeySetError, WrongProtocolError, counted
 from mastermind.zk.artifacts import BuiltCircuit
 from mastermind.zk.circuit import PROTOCOLS, CircuitSpec, ProofSystem, Signal
 from mastermind.zk.evidence import Proof, VerifyingKey, parse_public_signals, public_json
@@ -66,23 +74,6 @@ def zk() -> None:
     """
 
 
-class ParameterType(click.ParamType[tuple[str, bool | int | str]]):
-    """A value for a template: `levels=20`."""
-
-    name = "name=value"
-
-    def convert(
-        self, value: Any, parameter: click.Parameter | None, context: click.Context | None
-    ) -> tuple[str, bool | int | str]:
-        name, equals, text = str(value).partition("=")
-        if not equals or not name.isidentifier():
-            self.fail(f"{value!r} is not like levels=20", parameter, context)
-        if text in ("true", "false"):
-            return name, text == "true"
-        digits = text.removeprefix("-")
-        return name, int(text) if digits.isascii() and digits.isdecimal() and len(digits) <= 80 else text
-
-
 def project_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add `--home` and pass the Project of the current folder as `project`."""
 
@@ -94,11 +85,7 @@ def project_option(function: Callable[..., Any]) -> Callable[..., Any]:
     )
     @wraps(function)
     def wrapper(*args: Any, home: Path | None, **kwargs: Any) -> Any:
-        try:
-            project = Project.find(home=home)
-        except MissingProjectError:
-            project = Project.without_file(home=home)
-        return function(*args, project=project, **kwargs)
+        return function(*args, project=Project.here(home=home), **kwargs)
 
     return wrapper
 
@@ -107,13 +94,7 @@ def circuit_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the argument CIRCUIT with its options, and pass its specification as `spec` and the Project as `project`."""
 
     @click.argument("circuit")
-    @click.option(
-        "--param",
-        "parameters",
-        type=ParameterType(),
-        multiple=True,
-        help="A value for the template, over those of the project; may be given several times.",
-    )
+    @param_option
     @click.option("--protocol", type=click.Choice(PROTOCOLS), help="[default: the project's, else groth16]")
     @project_option
     @wraps(function)
@@ -149,11 +130,7 @@ def list_(as_json: bool, project: Project) -> None:
     rows = []
     for name, entry in project.entries.items():
         spec = project.source(name)
-        try:
-            # Loading needs the signals, and finding those a compiler: what is in use says enough here.
-            status = project.store.circuit_status(spec) or "no keys"
-        except InvalidInputError as error:
-            status = f"damaged: {error}"
+        status = _status(project, spec)
         rows.append({"name": name, "source": spec.template, "protocol": entry.protocol, "status": status})
     if as_json:
         print_json({"root": str(project.root), "home": str(project.home), "circuits": rows})
@@ -214,7 +191,8 @@ def compile_(spec: CircuitSpec, project: Project, out: Path | None, as_json: boo
 @click.option("--labels", is_flag=True, help="Show every public signal, numbered as in a proof.")
 @json_option
 def info(spec: CircuitSpec, project: Project, labels: bool, as_json: bool) -> None:
-    """Show the size of CIRCUIT and its signals: outputs and public inputs in the order of a proof, private inputs.
+    """Show the size of CIRCUIT, the status of its keys, and its signals: outputs and public inputs in the order of a
+    proof, private inputs.
 
     Signals are found in the source. What range an input may have is not known: the circuit has to see to that.
 
@@ -226,6 +204,7 @@ def info(spec: CircuitSpec, project: Project, labels: bool, as_json: bool) -> No
     spec = _discovered(project, spec, quiet=as_json)
     r1cs = project.compile(spec).r1cs
     header = R1csHeader.read(r1cs)
+    status = _status(project, spec)
     domain, power = required_power(r1cs, spec.protocol)
     kinds = {"outputs": spec.outputs, "public inputs": spec.public, "private inputs": spec.private}
     if as_json:
@@ -233,6 +212,7 @@ def info(spec: CircuitSpec, project: Project, labels: bool, as_json: bool) -> No
             {
                 "circuit": spec.name,
                 "protocol": spec.protocol,
+                "status": status,
                 "constraints": header.constraint_count,
                 "wires": header.wire_count,
                 "domain_power": domain,
@@ -246,7 +226,7 @@ def info(spec: CircuitSpec, project: Project, labels: bool, as_json: bool) -> No
         )
         return
     click.echo(f"{spec.name}: {counted(header.constraint_count, 'constraint')}, {counted(header.wire_count, 'wire')}")
-    click.echo(f"{spec.protocol}: domain 2^{domain}, needs a phase-1 file of power {power}")
+    click.echo(f"{spec.protocol}: domain 2^{domain}, needs a phase-1 file of power {power}; keys: {status}")
     for kind, signals in kinds.items():
         click.echo(f"  {kind:<15} {', '.join(map(_declared, signals)) or 'none'}")
     if labels:
@@ -326,18 +306,9 @@ def setup(
         project = project.with_phase1(ptau, accept_private=accept_private_ptau)
     built = project.setup(project.with_signals(spec, progress=progress), force=force, progress=progress)
     if as_json:
-        print_json(
-            {
-                "circuit": spec.name,
-                "protocol": spec.protocol,
-                "status": built.status,
-                "key_digest": built.key.digest,
-                "setup": built.manifest["setup"],
-                "folder": str(built.folder),
-            }
-        )
+        print_json(circuit_json(built))
     else:
-        click.echo(f"{spec.name}: {spec.protocol}, {built.status} keys, key {built.key.digest[:16]}")
+        click.echo(circuit_line(built))
 
 
 @zk.command(epilog=EXIT_CODES)
@@ -490,12 +461,22 @@ def clean(spec: CircuitSpec, project: Project, as_json: bool) -> None:
         click.echo(f"nothing has been built of {spec.name}")
 
 
+def _status(project: Project, spec: CircuitSpec) -> str:
+    """What can be said of a circuit's keys without its signals, which only a compiler finds."""
+    try:
+        return project.store.circuit_status(spec) or "no keys"
+    except InvalidInputError as error:
+        return f"damaged: {error}"
+
+
 def _loaded(project: Project, spec: CircuitSpec, *, quiet: bool) -> BuiltCircuit:
     """The circuit with its keys."""
     try:
         return project.load(_discovered(project, spec, quiet=quiet))
     except WrongKeySetError as error:
-        raise WrongKeySetError(f"{error}; make them with `mastermind zk setup`") from error
+        raise WrongKeySetError(
+            f"{error}; make them with `mastermind zk setup`, or `mastermind ceremony finish` takes those of a ceremony"
+        ) from error
 
 
 def _read_key(path: Path, spec: CircuitSpec) -> VerifyingKey | UniversalKey:

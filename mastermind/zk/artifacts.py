@@ -325,7 +325,7 @@ class ArtifactStore:
         """Build what is missing or stale of a key set, circuits side by side, and put it into use.
 
         Without `phase1`, a circuit that is in use keeps its keys while its recipe is the same; a new one gets
-        development keys. `force` makes new keys in any case.
+        development keys. Keys of a ceremony are kept whatever `phase1` is. `force` makes new keys in any case.
 
         Raises:
             CompileError, SetupError, ToolchainError: a circuit could not be built. What was in use stays.
@@ -358,9 +358,15 @@ class ArtifactStore:
             CompileError, SetupError, ToolchainError: it could not be built. What was in use stays.
         """
         toolchain = Toolchain.install(self.home, progress)
+        in_use = self._indexed(self._circuit_record(spec))
+        built = self._build(spec, toolchain, in_use, self_test, phase1, force, progress)
+        self.use_circuit(built)
+        return built
+
+    def use_circuit(self, built: BuiltCircuit) -> None:
+        """Put a single circuit, which is in the store, into use for its sources and protocol."""
+        spec = built.spec
         record = self._circuit_record(spec)
-        in_use = _read_record(record)
-        built = self._build(spec, toolchain, self._indexed(record), self_test, phase1, force, progress)
         content = {
             "format": FORMAT,
             "circuit": spec.name,
@@ -368,13 +374,12 @@ class ArtifactStore:
             "protocol": spec.protocol,
             "artifact": built.digest,
         }
-        if in_use != content:
+        if _read_record(record) != content:
             self._folder("circuits")
             _write(record, content)
-        return built
 
     def load_circuit(self, spec: CircuitSpec) -> BuiltCircuit:
-        """Load what `build_circuit` has put into use for these sources and this protocol. Needs no Node.
+        """Load what `use_circuit` has put into use for these sources and this protocol. Needs no Node.
 
         Raises:
             WrongKeySetError: nothing; it has not been built, or its sources have changed since.
@@ -479,11 +484,14 @@ class ArtifactStore:
         index = self._folder("recipes") / f"{recipe}-{origin[:32]}.json"
         with FileLock(self._folder("locks") / f"{recipe}.lock"):
             if not force:
-                candidates = [self._indexed(index)] if phase1 is not None else [in_use, self._indexed(index)]
-                for digest in candidates:
-                    found = self._usable(digest, spec, recipe)
-                    if found is not None:
-                        return found
+                used = self._usable(in_use, spec, recipe)
+                # Keys of a ceremony are more than this machine can make, from whatever phase 1.
+                is_shared = used is not None and used.status == "ceremony" and used.ceremony is not None
+                if used is not None and (phase1 is None or is_shared):
+                    return used
+                found = self._usable(self._indexed(index), spec, recipe)
+                if found is not None:
+                    return found
             for leftover in self._folder("tmp").glob(f"{recipe}-*"):
                 shutil.rmtree(leftover, ignore_errors=True)
             temporary = Path(tempfile.mkdtemp(prefix=f"{recipe}-", dir=self._folder("tmp")))

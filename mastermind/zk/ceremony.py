@@ -5,8 +5,9 @@
       phase1.ptau       the phase-1 file; may be left out and given again, it is known by its digest
       <circuit>.zkey    the key of each circuit as the latest contribution left it
 
-The folder travels from one to the next, and nobody believes what is in it: circuits are compiled here from their
-source, the initial keys are made from them and the phase-1 file again, and every contribution is verified from there,
+The folder travels from one to the next, and nobody believes what is in it. Sources do not travel with it, only their
+digests: who takes part has them already and knows what they state. Circuits are compiled here from those sources, the
+initial keys are made from them and the phase-1 file again, and every contribution is verified from there,
 before anything is added. A folder is never changed; every step writes a new one. One participant whose secret is
 forgotten is enough for the keys to be safe.
 """
@@ -22,7 +23,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from mastermind.errors import InvalidArtifactError, InvalidInputError, RejectedCeremonyError, SetupError, counted
+from mastermind.errors import (
+    InvalidArtifactError,
+    InvalidInputError,
+    RejectedCeremonyError,
+    SetupError,
+    WrongProtocolError,
+    counted,
+)
 from mastermind.zk.artifacts import (
     VERIFYING_KEY,
     ArtifactStore,
@@ -35,13 +43,14 @@ from mastermind.zk.artifacts import (
     write_artifact,
 )
 from mastermind.zk.circuit import CircuitSpec
-from mastermind.zk.compile import CompiledCircuit, compile_circuit
+from mastermind.zk.compile import CompiledCircuit, compile_circuit, compiled_folder, require_signals
 from mastermind.zk.contributions import (
     TRANSCRIPT,
     Beacon,
     CeremonyCircuit,
     CeremonyTranscript,
     KeyChange,
+    OwnSource,
     Phase1Record,
     check_id,
     check_name,
@@ -50,7 +59,7 @@ from mastermind.zk.contributions import (
 from mastermind.zk.phase1 import HERMEZ_DIGESTS, Phase1, file_digest, read_power
 from mastermind.zk.progress import Progress, silent
 from mastermind.zk.r1cs import R1csHeader
-from mastermind.zk.render import RenderedCircuit, render
+from mastermind.zk.render import RenderedCircuit, is_circomlib, own_digests, render
 from mastermind.zk.setup import Step, do_steps
 from mastermind.zk.tools import Toolchain
 from mastermind.zk.zkey import read_contributions
@@ -95,17 +104,25 @@ class Workbench:
     ) -> Workbench:
         """Compile circuits into `folder`, which has to stay while the workbench is in use.
 
-        What a build has compiled here from the same source is taken from the store.
+        What has been compiled here from the same source is taken from the store.
 
         Raises:
             CompileError: a circuit does not compile.
+            WrongProtocolError: a circuit is not for Groth16.
         """
+        for spec in specs:
+            require_groth16(spec)
 
         def source(spec: CircuitSpec) -> Source:
             rendered = render(spec, toolchain.modules / "circomlib" / "circuits")
             built = store.find_build(spec, recipe_of(rendered, toolchain))
             if built is not None:
                 return Source(spec, rendered, CompiledCircuit(spec.name, built.folder))
+            kept = compiled_folder(spec, store.home)
+            if kept.is_dir():
+                compiled = CompiledCircuit(spec.name, kept)
+                require_signals(spec, compiled)
+                return Source(spec, rendered, compiled)
             progress(f"{spec.name}: compiling")
             return Source(spec, rendered, compile_circuit(spec, rendered, toolchain, folder / spec.name))
 
@@ -128,11 +145,35 @@ def read_transcript(folder: Path) -> CeremonyTranscript:
     return CeremonyTranscript.read(folder / TRANSCRIPT)
 
 
-def start(name: str, bench: Workbench, phase1: Phase1, out: Path, progress: Progress = silent) -> CeremonyTranscript:
-    """Begin a ceremony for the keys of the key set `name`, of all circuits on the workbench.
+def require_groth16(spec: CircuitSpec) -> None:
+    """Check that a circuit is proved by Groth16, before anything is compiled.
 
     Raises:
-        InvalidInputError: `out` exists.
+        WrongProtocolError: it is proved by a protocol whose whole setup is phase 1.
+    """
+    if spec.protocol != "groth16":
+        raise WrongProtocolError(
+            f"{spec.name} is proved by {spec.protocol} and needs no ceremony of its own: its keys follow from a public "
+            "phase-1 file; `mastermind zk setup --ptau` makes them"
+        )
+
+
+def start(
+    name: str | None,
+    bench: Workbench,
+    phase1: Phase1,
+    out: Path,
+    progress: Progress = silent,
+    *,
+    parameters: Mapping[str, bool | int | str] | None = None,
+) -> CeremonyTranscript:
+    """Begin a ceremony for the keys of all circuits on the workbench.
+
+    `name` is that of the key set which they are for, or None for circuits of somebody's own. Theirs are also the
+    `parameters` that have been given over those of their project, which everybody who comes later needs as well.
+
+    Raises:
+        InvalidInputError: `out` exists, or no transcript can tell of such circuits.
         Phase1TooSmallError: so it is for one of them.
         ToolchainError: snarkjs failed.
     """
@@ -151,7 +192,12 @@ def start(name: str, bench: Workbench, phase1: Phase1, out: Path, progress: Prog
             },
             Phase1Record(phase1.origin, phase1.power, phase1.digest),
             {
-                circuit: CeremonyCircuit(source.rendered.digests, source.r1cs_digest, file_digest(keys[circuit]))
+                circuit: CeremonyCircuit(
+                    source.rendered.digests,
+                    source.r1cs_digest,
+                    file_digest(keys[circuit]),
+                    own=None if name is not None else OwnSource(source.spec.template, dict(parameters or {})),
+                )
                 for circuit, source in bench.sources.items()
             },
         )
@@ -276,9 +322,12 @@ def finish(
     others: Sequence[CircuitSpec] = (),
     progress: Progress = silent,
 ) -> KeySet:
-    """Verify a ceremony that has been ended, and put its keys into use.
+    """Verify a ceremony that has been ended, and put its keys into use: the key set, or each circuit for its sources.
 
     `others` are the circuits of the key set that have no part in the ceremony: they keep the keys in use.
+
+    Returns:
+        The key set in use; of circuits of somebody's own, those of the ceremony, under no name.
 
     Raises:
         RejectedCeremonyError: as `verify`; or no beacon has ended it, or nobody has contributed.
@@ -291,7 +340,8 @@ def finish(
         raise RejectedCeremonyError("no beacon has ended this ceremony: somebody could contribute still")
     if not transcript.people:
         raise RejectedCeremonyError("nobody has contributed to this ceremony: a beacon is known to everybody")
-    kept = store.load_key_set(transcript.name, others).circuits if others else {}
+    name = transcript.name or ""
+    kept = store.load_key_set(name, others).circuits if others else {}
     zkeys = _keys_in(folder, transcript)
     temporaries: dict[str, Path] = {}
     store.home.mkdir(parents=True, exist_ok=True)
@@ -314,8 +364,12 @@ def finish(
             progress(f"{circuit}: proving and verifying once")
             self_test(BuiltCircuit.load(made, source.spec))
         added = {circuit: store.add(made, bench.sources[circuit].spec) for circuit, made in temporaries.items()}
-    key_set = KeySet(transcript.name, {**kept, **added})
-    store.use(key_set)
+    key_set = KeySet(name, {**kept, **added})
+    if transcript.name is not None:
+        store.use(key_set)
+    else:
+        for built in added.values():
+            store.use_circuit(built)
     return key_set
 
 
@@ -391,19 +445,40 @@ def _require_phase1(record: Phase1Record, ptau: Path) -> None:
         raise RejectedCeremonyError(f"the phase 1 of this ceremony is not what it says, a {record.origin} one")
 
 
+def require_own_sources(transcript: CeremonyTranscript, spec: CircuitSpec) -> None:
+    """Check, before anything is compiled, that a circuit has the sources of the ceremony, circomlib's aside.
+
+    Raises:
+        RejectedCeremonyError: not so; the message names the files.
+        InvalidArtifactError: it does not render.
+    """
+    recorded = transcript.circuits[spec.name].sources
+    own = {path: digest for path, digest in recorded.items() if not is_circomlib(path)}
+    _require_equal(spec.name, own, own_digests(spec))
+
+
+def _require_equal(circuit: str, recorded: Mapping[str, str], here: Mapping[str, str]) -> None:
+    """Check that digests of sources are the same on both sides. Raises RejectedCeremonyError, naming the files."""
+    found = {
+        "differs": [path for path, digest in recorded.items() if here.get(path, digest) != digest],
+        "is missing here": recorded.keys() - here.keys(),
+        "has no part in the ceremony": here.keys() - recorded.keys(),
+    }
+    differences = [f"{path} {what}" for what, paths in found.items() for path in sorted(paths)]
+    if differences:
+        raise RejectedCeremonyError(
+            f"{circuit}: the ceremony began with other sources than those here: {', '.join(differences)}",
+            circuit=circuit,
+        )
+
+
 def _require_source(transcript: CeremonyTranscript, circuit: str, bench: Workbench) -> None:
     """Check that the circuit of a ceremony is the one that this machine has."""
     source = bench.sources.get(circuit)
     if source is None:
         raise RejectedCeremonyError(f"there is no circuit {circuit} here", circuit=circuit)
-    recorded, here = transcript.circuits[circuit], source.rendered.digests
-    changed = sorted(
-        path for path in recorded.sources.keys() | here.keys() if recorded.sources.get(path) != here.get(path)
-    )
-    if changed:
-        raise RejectedCeremonyError(
-            f"{circuit}: the ceremony has other sources than this machine ({', '.join(changed)})", circuit=circuit
-        )
+    recorded = transcript.circuits[circuit]
+    _require_equal(circuit, recorded.sources, source.rendered.digests)
     if recorded.r1cs != source.r1cs_digest:
         made_by = ", ".join(f"{tool} {version}" for tool, version in transcript.tools.items())
         raise RejectedCeremonyError(

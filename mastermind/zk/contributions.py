@@ -3,6 +3,9 @@
 Owns the form of `ceremony.json` and its digests; whether the keys are those it tells of is for
 `mastermind.zk.ceremony`. Every contribution has a digest over itself and all before it. A contributor publishes it:
 what happened up to then cannot be told otherwise afterwards without showing another digest.
+
+There are two formats. A transcript of the first names the key set that its keys are for; one of the second is about
+circuits of somebody's own, and says of each where its source is in their project.
 """
 
 from __future__ import annotations
@@ -24,13 +27,15 @@ from mastermind.zk.evidence import canonical_json, parse_json
 from mastermind.zk.zkey import Contribution
 
 TRANSCRIPT = "ceremony.json"
-FORMAT = "mastermind ceremony 1"
+KEY_SET_FORMAT = "mastermind ceremony 1"
+OWN_CIRCUITS_FORMAT = "mastermind ceremony 2"
 MAX_BYTES = 1 << 20
 MAX_CONTRIBUTIONS = 256
 MAX_CIRCUITS = 64
 #: snarkjs keeps 64 characters of a name, as UTF-16 counts them.
 MAX_NAME_CHARACTERS = 64
 MAX_SOURCE_CHARACTERS = 200
+MAX_PATH_CHARACTERS = 200
 #: What snarkjs takes at least, and at most what it hashes in seconds: everybody who verifies does it for each circuit.
 BEACON_POWERS = range(10, 21)
 #: A beacon is a hash or a signature that nobody could know before.
@@ -41,8 +46,20 @@ CEREMONY_PEOPLE = 2
 _HEX_64 = re.compile(r"[0-9a-f]{64}")
 _HEX_128 = re.compile(r"[0-9a-f]{128}")
 _LABEL = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-_PATH = re.compile(r"[A-Za-z0-9_./-]{1,200}")
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
+
+
+@dataclass(frozen=True)
+class OwnSource:
+    """How to find the source of a circuit of somebody's own.
+
+    Attributes:
+        path: of the file with `component main`, below the root of the sources.
+        parameters: for the template, over those of the project.
+    """
+
+    path: str
+    parameters: Mapping[str, bool | int | str]
 
 
 @dataclass(frozen=True)
@@ -50,14 +67,21 @@ class CeremonyCircuit:
     """A circuit as the ceremony began with it.
 
     Attributes:
-        sources: SHA-256 of each file of its source, by path.
+        sources: SHA-256 of each file of its source, as rendered, by path.
         r1cs: BLAKE2b-512 of its constraints.
         initial: BLAKE2b-512 of the key that follows from constraints and phase 1, without a contribution.
+        own: None for a circuit of a key set.
     """
 
     sources: Mapping[str, str]
     r1cs: str
     initial: str
+    own: OwnSource | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The object in a transcript."""
+        own = {} if self.own is None else {"source": self.own.path, "parameters": dict(self.own.parameters)}
+        return {**own, "sources": dict(self.sources), "r1cs": self.r1cs, "initial": self.initial}
 
 
 @dataclass(frozen=True)
@@ -130,13 +154,13 @@ class CeremonyTranscript:
     """All that has happened in a ceremony so far.
 
     Attributes:
-        name: of the key set that the keys are for.
+        name: of the key set that the keys are for; None for circuits of somebody's own.
         started: UTC, by the clock of the machine that started it.
         tools: versions of what made the initial keys.
         digest: SHA-256 over all that was there at the start.
     """
 
-    name: str
+    name: str | None
     started: str
     tools: Mapping[str, str]
     phase1: Phase1Record
@@ -146,11 +170,20 @@ class CeremonyTranscript:
 
     @classmethod
     def started_now(
-        cls, name: str, tools: Mapping[str, str], phase1: Phase1Record, circuits: Mapping[str, CeremonyCircuit]
+        cls, name: str | None, tools: Mapping[str, str], phase1: Phase1Record, circuits: Mapping[str, CeremonyCircuit]
     ) -> CeremonyTranscript:
-        """The transcript of a ceremony that begins."""
+        """The transcript of a ceremony that begins.
+
+        Raises:
+            InvalidInputError: it would not be read again, because of the names or the number of the circuits.
+        """
         begun = cls(name, now(), tools, phase1, circuits)
-        return replace(begun, digest=begun._start_digest)
+        begun = replace(begun, digest=begun._start_digest)
+        try:
+            _transcript(parse_json(begun.to_bytes(), max_bytes=MAX_BYTES))
+        except ValueError as error:
+            raise InvalidInputError(f"no transcript can tell of these circuits: {error}") from error
+        return begun
 
     def with_contribution(
         self, name: str, identifier: str | None, beacon: Beacon | None, circuits: Mapping[str, KeyChange]
@@ -284,13 +317,15 @@ class CeremonyTranscript:
             )
 
     def _start_json(self) -> dict[str, Any]:
+        kind = (
+            {"format": OWN_CIRCUITS_FORMAT} if self.name is None else {"format": KEY_SET_FORMAT, "key_set": self.name}
+        )
         return {
-            "format": FORMAT,
-            "key_set": self.name,
+            **kind,
             "started": self.started,
             "tools": dict(self.tools),
             "phase1": vars(self.phase1),
-            "circuits": {name: {**vars(made), "sources": dict(made.sources)} for name, made in self.circuits.items()},
+            "circuits": {name: made.to_json() for name, made in self.circuits.items()},
         }
 
     @cached_property
@@ -387,17 +422,18 @@ def _made_json(made: Contributed) -> dict[str, Any]:
 
 
 def _transcript(data: Any) -> CeremonyTranscript:
-    fields = _fields(
-        data, {"format", "key_set", "started", "tools", "phase1", "circuits", "contributions", "digest"}, "it"
-    )
-    if fields["format"] != FORMAT:
-        raise InvalidInputError(f"it is not of the format {FORMAT!r}")
+    known = {"format", "started", "tools", "phase1", "circuits", "contributions", "digest"}
+    is_own = data["format"] == OWN_CIRCUITS_FORMAT
+    if not is_own and data["format"] != KEY_SET_FORMAT:
+        raise InvalidInputError(f"it is not of the format {KEY_SET_FORMAT!r} or {OWN_CIRCUITS_FORMAT!r}")
+    fields = _fields(data, known if is_own else known | {"key_set"}, "it")
     phase1 = _fields(fields["phase1"], {"origin", "power", "blake2b"}, "phase1")
     power = phase1["power"]
     if phase1["origin"] not in ("development", "hermez", "private") or type(power) is not int or not 1 <= power <= 28:
         raise InvalidInputError("there is no such phase 1")
     circuits = {
-        _text(name, _LABEL, "the name of a circuit"): _circuit(value) for name, value in fields["circuits"].items()
+        _text(name, _LABEL, "the name of a circuit"): _circuit(value, is_own=is_own)
+        for name, value in fields["circuits"].items()
     }
     contributions = fields["contributions"]
     if not 1 <= len(circuits) <= MAX_CIRCUITS or not isinstance(contributions, list):
@@ -406,7 +442,7 @@ def _transcript(data: Any) -> CeremonyTranscript:
         raise InvalidInputError(f"it has more than {MAX_CONTRIBUTIONS} contributions")
     made = tuple(_contributed(entry, circuits) for entry in contributions)
     return CeremonyTranscript(
-        name=_text(fields["key_set"], _LABEL, "the name of the key set"),
+        name=None if is_own else _text(fields["key_set"], _LABEL, "the name of the key set"),
         started=_time(fields["started"]),
         tools={
             _text(name, _LABEL, "the name of a tool"): _printable(version, "the version of a tool", 200)
@@ -424,14 +460,32 @@ def folded(name: str) -> str:
     return unicodedata.normalize("NFKC", name).casefold()
 
 
-def _circuit(data: Any) -> CeremonyCircuit:
-    fields = _fields(data, {"sources", "r1cs", "initial"}, "a circuit")
+def _circuit(data: Any, *, is_own: bool) -> CeremonyCircuit:
+    known = {"sources", "r1cs", "initial"}
+    fields = _fields(data, known | {"source", "parameters"} if is_own else known, "a circuit")
     sources = {
-        _text(path, _PATH, "a path"): _text(digest, _HEX_64, "the digest of a source")
-        for path, digest in fields["sources"].items()
+        _path(path): _text(digest, _HEX_64, "the digest of a source") for path, digest in fields["sources"].items()
     }
-    digests = [_text(fields[name], _HEX_128, f"the digest {name}") for name in ("r1cs", "initial")]
-    return CeremonyCircuit(sources, *digests)
+    own = OwnSource(_path(fields["source"]), _parameters(fields["parameters"])) if is_own else None
+    return CeremonyCircuit(
+        sources,
+        r1cs=_text(fields["r1cs"], _HEX_128, "the digest r1cs"),
+        initial=_text(fields["initial"], _HEX_128, "the digest initial"),
+        own=own,
+    )
+
+
+def _path(value: Any) -> str:
+    path = _printable(value, "a path", MAX_PATH_CHARACTERS)
+    if path.startswith("/") or ".." in path.split("/"):
+        raise InvalidInputError("a path leads out of the sources")
+    return path
+
+
+def _parameters(data: Any) -> dict[str, bool | int | str]:
+    if not isinstance(data, dict) or not all(isinstance(value, bool | int | str) for value in data.values()):
+        raise InvalidInputError("the parameters of a circuit are not well formed")
+    return {_printable(name, "a parameter", MAX_PATH_CHARACTERS): value for name, value in data.items()}
 
 
 def _contributed(data: Any, circuits: Mapping[str, CeremonyCircuit]) -> Contributed:

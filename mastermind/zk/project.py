@@ -28,11 +28,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mastermind.errors import InvalidProjectError, MissingProjectError
+from mastermind.errors import InvalidArtifactError, InvalidProjectError, MissingProjectError, RejectedCeremonyError
 from mastermind.sources import default_home
 from mastermind.zk.artifacts import ArtifactStore, BuiltCircuit
+from mastermind.zk.ceremony import require_own_sources
 from mastermind.zk.circuit import PROTOCOLS, CircuitSpec, ProofSystem, no_sample, parse_inputs
 from mastermind.zk.compile import CompiledCircuit, compile_once
+from mastermind.zk.contributions import CeremonyTranscript, OwnSource
 from mastermind.zk.discover import circuit_at, discover
 from mastermind.zk.phase1 import open_phase1
 from mastermind.zk.progress import Progress, silent
@@ -118,6 +120,14 @@ class Project:
         raise MissingProjectError(f"no {FILE} with a table [{TABLE}] in {start} or above", field=TABLE)
 
     @classmethod
+    def here(cls, *, home: Path | None = None) -> Project:
+        """The project of the current folder, or one without a file. Raises InvalidProjectError as `find`."""
+        try:
+            return cls.find(home=home)
+        except MissingProjectError:
+            return cls.without_file(home=home)
+
+    @classmethod
     def without_file(cls, *, home: Path | None = None) -> Project:
         """A project that describes no circuit, for sources given by their path."""
         return cls(Path.cwd(), _home(home, None))
@@ -177,6 +187,46 @@ class Project:
     ) -> CircuitSpec:
         """Return a circuit with the signals that the compiler finds in it. Raises as `source` and `discover`."""
         return self.with_signals(self.source(circuit, parameters=parameters, protocol=protocol), progress=progress)
+
+    def ceremony_circuits(self, transcript: CeremonyTranscript, *, progress: Progress = silent) -> list[CircuitSpec]:
+        """Return the circuits of a ceremony as they are on this machine, with their signals.
+
+        A source is looked for at the same path in the project, else below the current folder, those above it, and
+        those in it: a source of no project has a path below its own folder.
+
+        Raises:
+            InvalidArtifactError: there is no such source.
+            RejectedCeremonyError: there is one, and it is not the one that the ceremony began with.
+            InvalidProjectError, CompileError, ToolchainError: as `circuit`.
+        """
+        found = []
+        for name, circuit in transcript.circuits.items():
+            if circuit.own is None:
+                raise InvalidArtifactError(f"the ceremony is for the key set {transcript.name}", path=self.root)
+            place = self._place(name, circuit.own)
+            spec = self.source(place, parameters=circuit.own.parameters, protocol="groth16")
+            if spec.name != name:
+                raise RejectedCeremonyError(
+                    f"{circuit.own.path} is called {spec.name} here, and {name} in the ceremony", circuit=name
+                )
+            require_own_sources(transcript, spec)
+            found.append(spec)
+        return [self.with_signals(spec, progress=progress) for spec in found]
+
+    def _place(self, name: str, own: OwnSource) -> str:
+        """What `source` takes for a circuit of a ceremony."""
+        if name in self.entries and self.source(name).template == own.path:
+            return name
+        here = Path.cwd()
+        inner = sorted(path for path in here.iterdir() if path.is_dir())
+        for folder in (self.root, here, *here.parents, *inner):
+            if (folder / own.path).is_file():
+                return str(folder / own.path)
+        raise InvalidArtifactError(
+            f"the source of {name}, {own.path}, is not here: the folder of a ceremony has digests of the sources only, "
+            "so get a copy of them and give the command in it",
+            path=here / own.path,
+        )
 
     def with_signals(self, spec: CircuitSpec, *, progress: Progress = silent) -> CircuitSpec:
         """Return a circuit from `source` with its signals. Raises as `discover`."""

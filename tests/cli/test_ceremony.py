@@ -42,7 +42,9 @@ def followed(
         shutil.copytree(circuit.folder, home / "artifacts" / circuit.digest)
     ArtifactStore(home).use(hit_and_blow)
     snippets = re.findall(r"^```sh\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    assert len(snippets) == 6
+    assert len(snippets) == 7
+    for path, text in re.findall(r"^`([^`\n]+)`:\n\n```circom\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL):
+        (folder / path).write_text(text, "utf-8")
     argv = ["sh", "-eu", "-c", "".join(snippets)]
     done = subprocess.run(
         argv,
@@ -94,8 +96,9 @@ def test_the_page_runs_as_it_stands(followed: Path, hit_and_blow: KeySet) -> Non
 def test_a_trial_is_called_one(followed: Path) -> None:
     """A phase 1 of one machine: three people and a beacon make development keys of it, and all outputs say so."""
     said = (followed / "said").read_text("utf-8")
-    assert said.count("phase 1 development, development keys") == 6
-    assert "The keys are development keys: their phase 1 is not the public one" in said
+    assert said.count("phase 1 development, development keys") == 9
+    assert said.count("The keys are development keys: their phase 1 is not the public one") == 4
+    assert "square: groth16, development keys" in said
     assert "is now in use (development keys)" in said
     assert json.loads(invoke(followed, "report", followed / "final", "--json").stdout)["status"] == "development"
 
