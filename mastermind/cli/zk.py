@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial, wraps
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,7 @@ from mastermind.errors import InvalidInputError, WrongKeySetError, WrongProtocol
 from mastermind.zk.artifacts import BuiltCircuit
 from mastermind.zk.circuit import PROTOCOLS, CircuitSpec, ProofSystem, Signal
 from mastermind.zk.evidence import Proof, VerifyingKey, parse_public_signals, public_json
+from mastermind.zk.progress import Progress
 from mastermind.zk.project import Project
 from mastermind.zk.prove import Prover, UniversalProver
 from mastermind.zk.r1cs import R1csHeader
@@ -90,12 +91,17 @@ def project_option(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
+protocol_option = click.option(
+    "--protocol", type=click.Choice(PROTOCOLS), help="[default: the project's, else groth16]"
+)
+
+
 def circuit_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the argument CIRCUIT with its options, and pass its specification as `spec` and the Project as `project`."""
 
     @click.argument("circuit")
     @param_option
-    @click.option("--protocol", type=click.Choice(PROTOCOLS), help="[default: the project's, else groth16]")
+    @protocol_option
     @project_option
     @wraps(function)
     def wrapper(
@@ -108,6 +114,46 @@ def circuit_option(function: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         spec = project.source(circuit, parameters=dict(parameters), protocol=protocol)
         return function(*args, spec=spec, project=project, **kwargs)
+
+    return command_errors(wrapper)
+
+
+def circuit_or_all_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for a command about all circuits of the project when none is named.
+
+    It is called with a list as `chosen`, and yields what it tells of each circuit: an object for machines and a line
+    for people. The object of a named circuit is printed as it is, those of all as a list under `circuits`.
+    """
+
+    @click.argument("circuit", required=False)
+    @param_option
+    @protocol_option
+    @json_option
+    @project_option
+    @wraps(function)
+    def wrapper(
+        *args: Any,
+        circuit: str | None,
+        parameters: tuple[tuple[str, bool | int | str], ...],
+        protocol: ProofSystem | None,
+        as_json: bool,
+        project: Project,
+        **kwargs: Any,
+    ) -> None:
+        if circuit is None and not project.entries:
+            raise InvalidInputError("no circuits are described in a pyproject.toml here or above; name a source")
+        if circuit is None and parameters:
+            raise InvalidInputError("--param is for one circuit; name it")
+        names = project.entries if circuit is None else (circuit,)
+        chosen = [project.source(name, parameters=dict(parameters), protocol=protocol) for name in names]
+        progress = ProgressLine(quiet=as_json)
+        told = []
+        for value, line in function(*args, chosen=chosen, project=project, progress=progress, **kwargs):
+            told.append(value)
+            if not as_json:
+                click.echo(line)
+        if as_json:
+            print_json({"circuits": told} if circuit is None else told[0])
 
     return command_errors(wrapper)
 
@@ -161,29 +207,32 @@ def render(spec: CircuitSpec, project: Project, out: Path | None) -> None:
 
 
 @zk.command("compile", epilog=EXIT_CODES)
-@circuit_option
+@circuit_or_all_option
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Folder for the .r1cs, .wasm and .sym.")
-@json_option
-def compile_(spec: CircuitSpec, project: Project, out: Path | None, as_json: bool) -> None:
-    """Compile CIRCUIT. Warnings are errors, unless the project accepts them with a reason.
+def compile_(
+    chosen: Sequence[CircuitSpec], project: Project, progress: Progress, out: Path | None
+) -> Iterator[tuple[dict[str, Any], str]]:
+    """Compile CIRCUIT, or all circuits of the project. Warnings are errors, unless the project accepts them.
 
     \b
     Examples:
+      mastermind zk compile
       mastermind zk compile circuits/range.circom
       mastermind zk compile range --out compiled
     """
-    compiled = project.compile(spec, progress=ProgressLine(quiet=as_json))
-    header = R1csHeader.read(compiled.r1cs)
-    folder = compiled.folder
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        for path in (compiled.r1cs, compiled.wasm, compiled.sym):
-            shutil.copy(path, out)
-        folder = out
-    if as_json:
-        print_json({"circuit": spec.name, "constraints": header.constraint_count, "folder": str(folder)})
-    else:
-        click.echo(f"{folder}: {spec.name}, {counted(header.constraint_count, 'constraint')}")
+    for spec in chosen:
+        compiled = project.compile(spec, progress=progress)
+        constraints = R1csHeader.read(compiled.r1cs).constraint_count
+        folder = compiled.folder
+        if out is not None:
+            out.mkdir(parents=True, exist_ok=True)
+            for path in (compiled.r1cs, compiled.wasm, compiled.sym):
+                shutil.copy(path, out)
+            folder = out
+        yield (
+            {"circuit": spec.name, "constraints": constraints, "folder": str(folder)},
+            f"{folder}: {spec.name}, {counted(constraints, 'constraint')}",
+        )
 
 
 @zk.command(epilog=EXIT_CODES)
@@ -282,33 +331,36 @@ def witness(
 
 
 @zk.command(epilog=EXIT_CODES)
-@circuit_option
+@circuit_or_all_option
 @click.option(
     "--ptau", type=READABLE_FILE, help="A public phase-1 file. [default: the project's, else a development one]"
 )
 @click.option("--accept-private-ptau", is_flag=True, help="Take a phase-1 file that is not a published Hermez one.")
 @click.option("--force", is_flag=True, help="Make new keys even if nothing has changed.")
-@json_option
 def setup(
-    spec: CircuitSpec, project: Project, ptau: Path | None, accept_private_ptau: bool, force: bool, as_json: bool
-) -> None:
-    """Make the keys of CIRCUIT. Does nothing when there are keys and nothing they depend on has changed.
+    chosen: Sequence[CircuitSpec],
+    project: Project,
+    progress: Progress,
+    ptau: Path | None,
+    accept_private_ptau: bool,
+    force: bool,
+) -> Iterator[tuple[dict[str, Any], str]]:
+    """Make the keys of CIRCUIT, or of all circuits of the project.
 
-    With sample inputs in the project, a proof of them is made and verified once.
+    Does nothing when there are keys and nothing they depend on has changed, nor when they are those of a ceremony. With
+    sample inputs in the project, a proof of them is made and verified once.
 
     \b
     Examples:
+      mastermind zk setup
       mastermind zk setup circuits/range.circom
       mastermind zk setup range --protocol plonk --ptau powersOfTau28_hez_final_14.ptau
     """
-    progress = ProgressLine(quiet=as_json)
     if ptau is not None:
         project = project.with_phase1(ptau, accept_private=accept_private_ptau)
-    built = project.setup(project.with_signals(spec, progress=progress), force=force, progress=progress)
-    if as_json:
-        print_json(circuit_json(built))
-    else:
-        click.echo(circuit_line(built))
+    for spec in chosen:
+        built = project.setup(project.with_signals(spec, progress=progress), force=force, progress=progress)
+        yield circuit_json(built), circuit_line(built)
 
 
 @zk.command(epilog=EXIT_CODES)

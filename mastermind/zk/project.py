@@ -36,7 +36,7 @@ from mastermind.zk.circuit import PROTOCOLS, CircuitSpec, ProofSystem, no_sample
 from mastermind.zk.compile import CompiledCircuit, compile_once
 from mastermind.zk.contributions import CeremonyTranscript, OwnSource
 from mastermind.zk.discover import circuit_at, discover
-from mastermind.zk.phase1 import open_phase1
+from mastermind.zk.phase1 import Phase1, open_phase1
 from mastermind.zk.progress import Progress, silent
 from mastermind.zk.prove import (
     NativeProver,
@@ -261,12 +261,10 @@ class Project:
             CompileError, SetupError, ToolchainError: it could not be built. What was in use stays.
             InvalidArtifactError: the phase-1 file is damaged, or neither a published one nor accepted.
         """
-        phase1 = None
         if self.ptau is not None:
             progress(f"checking {self.ptau.name}")
-            phase1 = open_phase1(self.ptau, accept_private=self.accept_private_ptau)
         tested = self_test if spec.protocol == "groth16" else universal_self_test(self._snarkjs)
-        return self.store.build_circuit(spec, tested, phase1=phase1, force=force, progress=progress)
+        return self.store.build_circuit(spec, tested, phase1=self._phase1, force=force, progress=progress)
 
     def load(self, spec: CircuitSpec) -> BuiltCircuit:
         """Return a circuit with its keys; needs no Node.
@@ -292,6 +290,11 @@ class Project:
     def with_phase1(self, ptau: Path, *, accept_private: bool = False) -> Project:
         """The same project with another phase-1 file."""
         return replace(self, ptau=ptau.absolute(), accept_private_ptau=accept_private)
+
+    @cached_property
+    def _phase1(self) -> Phase1 | None:
+        """The phase-1 file, digested once however many circuits are set up."""
+        return None if self.ptau is None else open_phase1(self.ptau, accept_private=self.accept_private_ptau)
 
     @property
     def _snarkjs(self) -> SnarkjsCli:

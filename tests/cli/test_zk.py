@@ -116,6 +116,33 @@ def test_compile_gives_the_compilers_files(zk: Shell) -> None:
     assert {path.name for path in (zk.root / "compiled").iterdir()} == {"square.r1cs", "square.wasm", "square.sym"}
 
 
+def test_without_a_name_all_circuits_of_the_project_are_done(zk: Shell) -> None:
+    with (zk.root / "pyproject.toml").open("a", encoding="utf-8") as file:
+        file.write('[tool.mastermind.zk.circuits.again]\nsource = "again.circom"\n')
+    (zk.root / "again.circom").write_text(SQUARE.replace("{{ N }}", "2"), "utf-8")
+    compiled = zk.good("compile", "--out", "compiled", "--json").json["circuits"]
+    assert [(row["circuit"], row["constraints"]) for row in compiled] == [("square", 1), ("again", 1)]
+    assert len(list((zk.root / "compiled").iterdir())) == 6
+    assert len(zk.good("compile").out.splitlines()) == 2
+    rows = zk.good("setup", "--json").json["circuits"]
+    assert [(row["circuit"], row["status"]) for row in rows] == [("square", "development"), ("again", "development")]
+    assert rows == [zk.good("setup", name, "--json").json for name in ("square", "again")]
+
+
+def test_all_circuits_are_none_without_a_project(zk: Shell) -> None:
+    for command in ("compile", "setup"):
+        assert "name it" in zk(command, "--param", "N=3").err
+    # One that fails ends it, with nothing for machines to read.
+    (zk.root / "square.circom.j2").write_text(SQUARE.replace("+ k", "+ unknown"), "utf-8")
+    done = zk("setup", "--json")
+    assert (done.exit_code, done.out) == (BAD_INPUT, "")
+    (zk.root / "pyproject.toml").unlink()
+    for command in ("compile", "setup"):
+        done = zk(command)
+        assert (done.exit_code, done.out) == (BAD_INPUT, "")
+        assert "no circuits are described" in done.err
+
+
 def test_info_names_the_signals_in_order(zk: Shell) -> None:
     shown = zk.good("info", "square", "--json").json
     assert shown["outputs"] == [{"name": "y", "shape": []}]
