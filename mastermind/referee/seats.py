@@ -185,11 +185,14 @@ def key_set_for(info: RefereeInfo, rules: Rules, load: Callable[[str], KeySet]) 
 
 
 def proof_seconds(key_set: KeySet) -> float:
-    """What the slowest proof takes here, in seconds, once its files are loaded."""
+    """What the slowest proof takes here, in seconds, once its files are loaded and the machine has time for it."""
     self_test(key_set["certify_game"])
-    start = time.perf_counter()
-    self_test(key_set["certify_game"])
-    return time.perf_counter() - start
+    taken = []
+    for _ in range(3):
+        start = time.perf_counter()
+        self_test(key_set["certify_game"])
+        taken.append(time.perf_counter() - start)
+    return min(taken)
 
 
 @dataclass(frozen=True)
