@@ -30,10 +30,13 @@ from mastermind.game.secret_files import GameSecret, PlayerKey
 from mastermind.game.transcript import Transcript
 from mastermind.rules import Rules
 from mastermind.zk.artifacts import ArtifactStore, BuiltCircuit
+from mastermind.zk.circom import PackagedCompiler
+from mastermind.zk.compile import OPTIONS
 from mastermind.zk.prove import NativeProver, ProvedStatement, Prover, SnarkjsProver, self_test
 from mastermind.zk.r1cs import encode_witness
+from mastermind.zk.render import render
 from mastermind.zk.snarkjs import SnarkjsCli, SnarkjsWorker
-from mastermind.zk.tools import Toolchain
+from mastermind.zk.tools import Toolchain, run
 from mastermind.zk.verify import NativeVerifier, ReferenceVerifier, SnarkjsVerifier, Verifier
 from mastermind.zk.witness import WitnessCalculator
 
@@ -77,10 +80,10 @@ def median_s(action: Callable[[], object], runs: int) -> float:
 def paired_s(actions: Mapping[str, Callable[[], object]], runs: int) -> dict[str, float]:
     """Median times of some actions that take turns, so that a slow moment of the machine meets all of them."""
     times: dict[str, list[float]] = {name: [] for name in actions}
-    for run in range(runs + 1):
+    for turn in range(runs + 1):
         for name, action in actions.items():
             seconds = once_s(action)
-            if run:
+            if turn:
                 times[name].append(seconds)
     return {name: statistics.median(values) for name, values in times.items()}
 
@@ -219,6 +222,35 @@ def bench_build(home: Path) -> dict[str, float]:
         }
 
 
+#: What it costs to start a compiler: a circuit of one constraint.
+SQUARE = (
+    "pragma circom 2.2.0; template Square() { signal input x; signal output y <== x * x; } component main = Square();"
+)
+
+
+def bench_compiler(toolchain: Toolchain) -> dict[str, dict[str, float]]:
+    """The compiler in process and as the npm package runs it, a Node process each time, in turns."""
+    (give_clue,) = (spec for spec in specs(RULES) if spec.name == "give_clue")
+    compiler = PackagedCompiler(toolchain.modules / "circom2", toolchain.version("circom2"))
+    node = [str(toolchain.node), str(toolchain.modules / "circom2" / "cli.js")]
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        rendered = render(give_clue, toolchain.modules / "circomlib" / "circuits")
+        rendered.write(work)
+        (work / "square.circom").write_text(SQUARE, "utf-8")
+        for name, main in (("one constraint", "square.circom"), ("give_clue", rendered.main)):
+            arguments = [main, "--r1cs", "--wasm", "--sym", *OPTIONS]
+            found[name] = paired_s(
+                {
+                    "in process": partial(compiler.run, arguments, work),
+                    "Node": partial(run, [*node, *arguments], timeout_s=60, cwd=work),
+                },
+                SLOW_RUNS,
+            )
+    return found
+
+
 def bench_memory(home: Path) -> dict[str, float]:
     """Resident memory of a process that proves `give_clue` natively 101 times, in MB."""
     completed = subprocess.run(
@@ -246,6 +278,7 @@ def main() -> None:
     memory = bench_memory(home)
     progress("building")
     build = bench_build(home)
+    compiler = bench_compiler(toolchain)
     machine = {"processor": platform.processor() or platform.machine(), "cores": os.cpu_count()}
     report = {
         "machine": machine,
@@ -255,6 +288,7 @@ def main() -> None:
         "players": players,
         "memory": memory,
         "build": build,
+        "compiler": compiler,
     }
     (home / "bench.json").write_text(json.dumps(report, indent=1), "utf-8")
     show(report)
@@ -302,6 +336,11 @@ def show(report: dict[str, Any]) -> None:
         f"memory of native proving: {memory['after_1_mb']:.0f} MB, {memory['after_101_mb']:.0f} MB after 100 more, "
         f"peak {memory['peak_mb']:.0f} MB"
     )
+    for name, taken in report["compiler"].items():
+        print(
+            f"compiling {name}: {taken['in process'] * 1e3:.0f} ms; the same compiler under Node "
+            f"{taken['Node'] * 1e3:.0f} ms ({taken['Node'] / taken['in process']:.1f} x)"
+        )
     print(f"build: cold {build['cold_s']:.1f} s, with nothing to do {build['warm_s']:.2f} s")
 
 
