@@ -197,9 +197,11 @@ class WitnessCalculator:
         for name, values in inputs.items():
             high, low = _signal_hash(name)
             size = call["getInputSignalSize"](store, high, low)
+            if size <= 0:
+                raise InvalidSignalsError(f"{self._name} has no input {name}", signal=name)
             if size != len(values):
                 raise InvalidSignalsError(
-                    f"{self._name} has {max(size, 0)} values for the input {name}, not {len(values)}", signal=name
+                    f"{self._name} has {size} values for the input {name}, not {len(values)}", signal=name
                 )
             for index, value in enumerate(values):
                 memory.write(store, value.to_bytes(_ELEMENT_BYTES, "little"), shared)

@@ -105,6 +105,11 @@ class System:
             wasm = unchecked(wasm, self.spec.name)
         return WitnessCalculator(wasm, self.spec.name, self.compiled.source)
 
+    def by_name(self, inputs: Mapping[str, int]) -> Values:
+        """The values of all inputs, given by full name, as `calculate` takes them."""
+        signals = (*self.spec.public, *self.spec.private)
+        return {signal.name: [inputs[f"main.{label}"] for label in signal.labels] for signal in signals}
+
     def calculate(self, inputs: Values) -> Witness:
         """Let the circuit's own program compute a witness from inputs that nothing has checked.
 

@@ -172,13 +172,8 @@ class Prover:
         return {name for name in guard(self._system, row).enclosing if name.startswith("main.")}
 
     def _program_holds(self, witness: Witness) -> bool:
-        spec = self._circuit.spec
-        inputs = {
-            signal.name: [witness[f"main.{label}"] for label in signal.labels]
-            for signal in (*spec.public, *spec.private)
-        }
         try:
-            right = self._circuit.shipping.calculate(inputs)
+            right = self._circuit.shipping.calculate(self._system.by_name(witness.inputs))
         except WitnessError:
             return False
         return right.accepted and right.public == witness.public

@@ -252,22 +252,29 @@ class Start:
         # Elimination waits: most of what it would find follows more easily once the changes are known.
         self._completion.settle()
         self._completion.close()
+        #: The preferred values that were completed last without any change, and how.
+        self._unchanged: tuple[Sequence[int], Trace] | None = None
 
     def complete(self, changes: Mapping[int, int], preferred: Sequence[int], order: Sequence[int] = ()) -> list[int]:
         """Return a whole witness that has these values too, as `Solver.complete` does.
 
-        A determined wire that is changed has no other solution: it takes its new value, and what else is determined
-        keeps its own.
+        A determined wire that is changed breaks the constraint that determines it; all that follows from it is
+        computed again.
         """
         determined = self._completion.values
-        if changes and all(determined[wire] not in (None, value) for wire, value in changes.items()):
-            # Nothing that is open depends on them: it depends on what is determined already.
-            return [changes.get(wire, value) for wire, value in enumerate(preferred)]
+        forced = {wire: value for wire, value in changes.items() if determined[wire] not in (None, value % MODULUS)}
+        if len(forced) < len(changes):
+            chosen = {wire: value for wire, value in changes.items() if wire not in forced}
+            return self._trace(chosen, preferred, order).replay(forced)[0]
+        if self._unchanged is None or self._unchanged[0] is not preferred:
+            self._unchanged = (preferred, self._trace({}, preferred, order))
+        return self._unchanged[1].replay(forced)[0]
+
+    def _trace(self, chosen: Mapping[int, int], preferred: Sequence[int], order: Sequence[int]) -> Trace:
         completion = self._completion.copy()
-        completion.take(changes)
-        for wire, value in changes.items():
-            completion.values[wire] = value % MODULUS
-        return completion.run(preferred, order)
+        completion.take(chosen)
+        values = completion.run(preferred, order)
+        return Trace(completion.solver, values, completion.solved_by, completion.eliminated)
 
 
 class _Completion:

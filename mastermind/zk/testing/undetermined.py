@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 #: Forgeries tried for one signal and one example.
 TRIES = 64
+#: Counterexamples that are printed.
+SHOWN = 10
 
 
 class Verdict(Enum):
@@ -92,7 +94,9 @@ class Undetermined:
 
     def __str__(self) -> str:
         counts = ", ".join(f"{len(self.having(verdict))} {verdict.value}" for verdict in Verdict)
-        return "\n".join([counts, *map(str, dict.fromkeys(self.counterexamples.values()))])
+        found = [str(example) for example in dict.fromkeys(self.counterexamples.values())]
+        more = [f"and {len(found) - SHOWN} more: see `counterexamples`"] if len(found) > SHOWN else []
+        return "\n".join([counts, *found[:SHOWN], *more])
 
 
 def undetermined(
@@ -175,15 +179,28 @@ class _Search:
         proved = self._propagate(public)
         asked = [signal for signal in self.given if signal not in public]
         for signal in asked:
-            self.verdicts[signal] = Verdict.FREE if signal in self.free_inputs else self._verdict(signal, proved)
+            is_free = signal in self.free_inputs or signal in self.free
+            self.verdicts[signal] = Verdict.FREE if is_free else self._verdict(signal, proved)
         open_signals = [signal for signal in asked if self.verdicts[signal] is Verdict.UNKNOWN]
         for witness in witnesses:
             for signal in open_signals:
                 if self.verdicts[signal] is Verdict.UNKNOWN:
-                    for changes in self._changes(witness, signal, proved, open_signals):
-                        other = witness.forged(changes, keep=[*self.system.inputs, *public])
+                    for other in self._others_with(witness, signal, proved, open_signals):
                         if self._found("public signals", signal, open_signals, witness, other):
                             break
+
+    def _others_with(
+        self, witness: Witness, signal: str, proved: Propagation, open_signals: Collection[str]
+    ) -> Iterator[Witness]:
+        """Witnesses with another value of a private input, that an honest program has computed or a cheating prover."""
+        public = self.system.public
+        for changes in self._changes(witness, signal, proved, open_signals):
+            inputs = {**witness.inputs, **changes}
+            if inputs.keys() == witness.inputs.keys():
+                honest = self.system.calculate(self.system.by_name(inputs))
+                if honest.public == witness.public:
+                    yield honest
+            yield witness.forged(changes, keep=[*self.system.inputs, *public])
 
     def _propagate(self, given: Iterable[str]) -> Propagation:
         return Propagation(self.system.solver, [self.system.wires[name] for name in given], self.domains)

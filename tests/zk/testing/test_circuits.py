@@ -137,3 +137,20 @@ def test_a_constraint_that_is_there_twice_is_not_needed(circuits: Circuits, tmp_
     source.write_text(text.replace(line, line + "    cube === square * value;\n"), "utf-8")
     survivors = surviving_mutants(circuits.load(source), [{"value": 3}])
     assert [sorted(guard.signals) for guard in survivors] == [["main.cube", "main.square", "main.value"]] * 2
+
+
+def test_what_follows_from_a_forged_signal_is_computed_again(circuits: Circuits, tmp_path: Path) -> None:
+    text = "pragma circom 2.2.0; template Fourth() { signal input x; signal y <== x * x; signal output z <== y * y; }"
+    (tmp_path / "fourth.circom").write_text(f"{text} component main {{ public [x] }} = Fourth();", "utf-8")
+    circuit = circuits.load(tmp_path / "fourth.circom")
+    forged = circuit.forge(circuit.witness({"x": 3}), {"main.y": 7})
+    assert (forged["main.x"], forged["main.y"], forged["main.z"]) == (3, 7, 49)
+    (guard,) = forged.guards
+    assert guard.signals == {"main.x", "main.y"}
+
+
+def test_a_misspelt_input_is_named(circuits: Circuits, tmp_path: Path) -> None:
+    text = "pragma circom 2.2.0; template Square() { signal input x; signal output y <== x * x; }"
+    (tmp_path / "square.circom").write_text(f"{text} component main {{ public [x] }} = Square();", "utf-8")
+    with pytest.raises(InvalidSignalsError, match="square has no input z"):
+        circuits.load(tmp_path / "square.circom").rejects({"z": 3})

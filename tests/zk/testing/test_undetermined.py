@@ -8,7 +8,7 @@ import pytest
 
 from mastermind.errors import InvalidInputError
 from mastermind.zk.testing.circuits import Circuits, CircuitUnderTest
-from mastermind.zk.testing.undetermined import Verdict
+from mastermind.zk.testing.undetermined import SHOWN, Verdict
 from mastermind.zk.testing.witness import Values
 
 FOLDER = Path(__file__).parent / "circuits"
@@ -67,3 +67,44 @@ def test_a_choice_with_a_reason_is_no_finding(circuits: Circuits) -> None:
     assert found.having(Verdict.FREE) == ["main.low", "main.high"]
     with pytest.raises(InvalidInputError):
         circuit.undetermined([{"low": 3, "high": 5}], free={"middle": "there is none"})
+
+
+RANGE = """pragma circom 2.2.0;
+include "circomlib/bitify.circom";
+template InRange() {
+    signal input most;
+    signal input value;
+    _ <== Num2Bits(4)(value);
+    _ <== Num2Bits(4)(most - value);
+}
+component main { public [most] } = InRange();
+"""
+
+
+@pytest.fixture
+def in_range(circuits: Circuits, tmp_path: Path) -> CircuitUnderTest:
+    (tmp_path / "range.circom").write_text(RANGE, "utf-8")
+    return circuits.load(tmp_path / "range.circom")
+
+
+def test_another_honest_value_of_a_private_input_is_a_counterexample(in_range: CircuitUnderTest) -> None:
+    found = in_range.undetermined([{"most": 9, "value": 3}])
+    assert found.verdicts["main.value"] is Verdict.COUNTEREXAMPLE
+    assert found.counterexamples["main.value"].other["main.value"] != 3
+
+
+@pytest.mark.parametrize("name", ["value", "InRange.value"])
+def test_an_input_is_free_by_either_name(in_range: CircuitUnderTest, name: str) -> None:
+    found = in_range.undetermined([{"most": 9, "value": 3}], free={name: "any value in the range will do"})
+    assert found.having(Verdict.FREE) == ["main.value"]
+    assert not found.counterexamples
+
+
+def test_few_counterexamples_are_printed(circuits: Circuits, tmp_path: Path) -> None:
+    lines = "".join(f"signal s{i} <-- x + {i}; signal t{i} <== s{i} * x;\n" for i in range(SHOWN + 5))
+    text = f"pragma circom 2.2.0; template Many() {{ signal input x; {lines} signal output y <== x * x; }}"
+    (tmp_path / "many.circom").write_text(f"{text} component main {{ public [x] }} = Many();", "utf-8")
+    circuit = circuits.load(tmp_path / "many.circom")
+    found = circuit.undetermined([{"x": 3}])
+    assert len(found.counterexamples) > SHOWN
+    assert len(str(found).splitlines()) == SHOWN + 2
