@@ -82,6 +82,7 @@ def true_cases(circuit: str, rules: Rules, codes: tuple[Code, Code, Code]) -> li
     last = rules.attempts - 1
     games = [
         (one, [two, three] * rules.attempts),
+        (one, [three, two] * rules.attempts),
         (two, [*([three, one] * rules.attempts)[:last], two]),
         (three, [one]),
     ]
