@@ -7,8 +7,11 @@ the same way however often it comes.
 
 from __future__ import annotations
 
+import socket
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -48,9 +51,11 @@ PATIENCE_S = 5.0
 PLAYERS_PATIENCE_S = 600.0
 #: The longest turns of any referee, and some more.
 MAX_PATIENCE_S = 3 * 86_400.0
-#: The longest pause between two tries, and how long one waits for an answer.
+#: The longest pause between two tries, and how long one waits for the whole of an answer.
 MAX_PAUSE_S = 5.0
 TIMEOUT_S = 30.0
+#: No answer of a referee, and no event, is longer.
+MAX_ANSWER_BYTES = 1 << 22
 #: What has as many digits is the whole of a field element: fewer than one in 10^16 are shorter.
 FULL_DIGITS = 60
 #: Games that are looked through for one that begins with some digits, of each status.
@@ -157,6 +162,7 @@ class RefereeClient:
         self._tell = tell
         self._needed_until_s = 0.0
         self._http = httpx.Client(base_url=self.url, timeout=TIMEOUT_S, transport=transport)
+        self._sockets: list[socket.socket] = []
 
     def __enter__(self) -> RefereeClient:
         return self
@@ -296,27 +302,56 @@ class RefereeClient:
         timeout = httpx.Timeout(TIMEOUT_S, read=silence_s)
         end_s = time.monotonic() + silence_s
         try:
-            with self._http.stream("GET", path, headers=headers, timeout=timeout) as response:
+            with self._stream("GET", path, silence_s, headers=headers, timeout=timeout) as response:
                 if response.status_code == 429 or response.status_code >= 500:
                     time.sleep(min(MAX_PAUSE_S, SHORT_S))
                     return
                 if response.status_code != 200:
-                    response.read()
-                    raise _refusal(response)
-                # One line of data in each event, as our referee writes them; comments come in between.
-                for line in response.iter_lines():
-                    if line.startswith("data:"):
-                        with _understood():
-                            fields = parse_json(line[5:].encode())
-                        yield fields
-                        end_s = time.monotonic() + silence_s
-                    elif time.monotonic() >= end_s:
+                    raise _refusal(response, _read(response, end_s))
+                rest = b""
+                for chunk in response.iter_bytes():
+                    *lines, rest = (rest + chunk).split(b"\n")
+                    # One line of data in each event, as our referee writes them; comments come in between.
+                    for line in lines:
+                        if line.startswith(b"data:"):
+                            with _understood():
+                                fields = parse_json(line[5:].rstrip(b"\r"))
+                            yield fields
+                            end_s = time.monotonic() + silence_s
+                    if len(rest) > MAX_ANSWER_BYTES:
+                        raise NotARefereeError(f"{self.url} sends an event without end")
+                    if time.monotonic() >= end_s:
                         return
         except httpx.ReadTimeout:
             return
         except httpx.HTTPError:
             # Whoever goes on asks for the game, and that is repeated.
             time.sleep(min(MAX_PAUSE_S, SHORT_S))
+
+    @contextmanager
+    def _stream(self, method: str, path: str, limit_s: float, **options: Any) -> Iterator[httpx.Response]:
+        """A response, not yet read, whose headers have come within `limit_s` seconds. Raises httpx.HTTPError."""
+
+        def trace(event: str, info: Mapping[str, Any]) -> None:
+            if event.endswith((".connect_tcp.complete", ".start_tls.complete")):
+                self._sockets.append(info["return_value"].get_extra_info("socket"))
+
+        def give_up() -> None:
+            # The timeouts of the library are of each read: many small ones take any time.
+            for line in self._sockets:
+                with suppress(OSError):
+                    socket.socket.shutdown(line, socket.SHUT_RDWR)
+
+        self._sockets = [line for line in self._sockets if line.fileno() >= 0]
+        timer = threading.Timer(limit_s, give_up)
+        timer.daemon = True
+        timer.start()
+        try:
+            with self._http.stream(method, path, extensions={"trace": trace}, **options) as response:
+                timer.cancel()
+                yield response
+        finally:
+            timer.cancel()
 
     def _json(
         self, method: str, path: str, *, params: Mapping[str, Any] | None = None, body: bytes | None = None
@@ -327,7 +362,9 @@ class RefereeClient:
         while True:
             asked = ""
             try:
-                response = self._http.request(method, path, params=params, content=body, headers=headers)
+                end_s = time.monotonic() + TIMEOUT_S
+                with self._stream(method, path, TIMEOUT_S, params=params, content=body, headers=headers) as response:
+                    content = _read(response, end_s)
             except httpx.HTTPError as error:
                 found: Exception = RefereeUnreachableError(f"{self.url} does not answer: {error}")
                 found.__cause__ = error
@@ -338,9 +375,9 @@ class RefereeClient:
                         self._tell(f"{self.url} answers again")
                     if response.status_code == 200:
                         with _understood():
-                            return parse_json(response.content)
-                    raise _refusal(response)
-                found = _refusal(response)
+                            return parse_json(content)
+                    raise _refusal(response, content)
+                found = _refusal(response, content)
             now_s = time.monotonic()
             if now_s >= until_s:
                 raise found
@@ -445,10 +482,22 @@ def _read_view(fields: Any) -> tuple[int, int, str, str]:
     return events, int(fields["slot"]), str(fields["keys"]), str(fields["key_set_id"])
 
 
-def _refusal(response: httpx.Response) -> Exception:
+def _read(response: httpx.Response, end_s: float) -> bytes:
+    """The body, if it comes in time. Raises NotARefereeError for a longer one than any referee's, httpx.HTTPError."""
+    content = b""
+    for chunk in response.iter_bytes():
+        content += chunk
+        if len(content) > MAX_ANSWER_BYTES:
+            raise NotARefereeError(f"{response.url} answers more than any referee does")
+        if time.monotonic() >= end_s:
+            raise httpx.ReadTimeout("the answer does not end", request=response.request)
+    return content
+
+
+def _refusal(response: httpx.Response, content: bytes) -> Exception:
     """The error that the referee raised."""
     try:
-        found = parse_json(response.content)["error"]
+        found = parse_json(content)["error"]
         refusal, message = str(found["refusal"]), str(found["message"])
     except (ValueError, KeyError, TypeError):
         said = f"{response.url} answers {response.status_code}, and not as a referee does"

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+import socket
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -446,3 +449,50 @@ def test_what_will_not_change_is_asked_once() -> None:
         with pytest.raises(NotARefereeError):
             client.info()
     assert len(asked) == 1
+
+
+@contextmanager
+def raw_server(head: bytes, piece: bytes, every_s: float) -> Iterator[str]:
+    """A server that says `head` to each request, and then `piece` again and again until nobody listens."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def answer() -> None:
+        with suppress(OSError):
+            while True:
+                line, _ = listener.accept()
+                with line, suppress(OSError):
+                    line.recv(1 << 16)
+                    line.sendall(head)
+                    while True:
+                        line.sendall(piece)
+                        time.sleep(every_s)
+
+    thread = threading.Thread(target=answer, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+
+
+OK_HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n"
+
+
+@pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\nX: ", OK_HEAD], ids=["headers", "body"])
+def test_an_answer_that_does_not_end_is_no_answer(head: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mastermind.referee.client.TIMEOUT_S", 0.5)
+    start = time.monotonic()
+    with raw_server(head, b" ", 0.05) as url, RefereeClient(url, patience_s=0) as client:
+        with pytest.raises(RefereeUnreachableError):
+            client.info()
+        assert list(client.watch(1, silence_s=0.5)) == []
+    assert time.monotonic() - start < 5
+
+
+@pytest.mark.parametrize("ask", [RefereeClient.info, lambda client: list(client.watch(1))], ids=["body", "event"])
+def test_an_answer_is_not_read_beyond_what_a_referee_says(ask: Callable[[RefereeClient], object]) -> None:
+    with (
+        raw_server(OK_HEAD, b"1" * (1 << 16), 0) as url,
+        RefereeClient(url, patience_s=0) as client,
+        pytest.raises(NotARefereeError),
+    ):
+        ask(client)
