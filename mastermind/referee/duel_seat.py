@@ -52,10 +52,10 @@ from mastermind.referee.seats import (
     LOOK_AGAIN_S,
     Guesser,
     has_part,
+    leave_refused,
     merge,
     new_folder,
     read_seat_fields,
-    remove_files,
     turn_left_s,
 )
 from mastermind.rules import Code, Rules
@@ -232,9 +232,9 @@ class Duellist:
         """Take the seat. Raises RefereeError."""
         try:
             return self._send(request)
-        except RefereeError:
+        except RefereeError as error:
             if not has_part(self.own.key, lambda: self.client.match(self.seat.match)):
-                remove_files(self.folder, (_SECRET, _YOURS, _THEIRS, "seat.json"))
+                leave_refused(self.folder, error)
             raise
 
     def _act(self, view: MatchView, guess: Guesser) -> MatchView | None:

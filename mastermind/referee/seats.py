@@ -17,9 +17,10 @@ the steps after it are sent one by one. A step is proved by its mover, so it doe
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -70,8 +71,6 @@ DUEL_FORMAT = "mastermind duel seat 1"
 MAX_BYTES = 1 << 12
 #: Without news the game is looked at again after this long.
 LOOK_AGAIN_S = 20.0
-
-_FILES = ("secret.json", "transcript.json", "seat.json")
 
 #: Chooses a guess, from the game so far.
 Guesser = Callable[[GameState], Code]
@@ -282,9 +281,9 @@ class Player:
         """Take the seat; `later` is what has been played elsewhere already. Raises RefereeError."""
         try:
             return self.client.send(self.seat.game, request)
-        except RefereeError:
+        except RefereeError as error:
             if not later and not has_part(self.key, lambda: self.client.game(self.seat.game)):
-                remove_files(self.folder, _FILES)
+                leave_refused(self.folder, error)
             raise
 
     def _act(self, view: GameView, guess: Guesser) -> GameView | None:
@@ -504,12 +503,21 @@ def has_part(key: PlayerKey, look: Callable[[], GameView | MatchView]) -> bool:
         return False
 
 
-def remove_files(folder: Path, names: Iterable[str]) -> None:
-    """Remove the files of a seat that the referee has refused, and the folder if nothing else is in it.
+def leave_refused(folder: Path, error: RefereeError) -> None:
+    """Give the folder of a seat that the referee has refused free for another one; `error` says where a secret is.
 
-    No secret of a game that has never begun matters to anybody.
+    A secret is kept under another name: the request had its hash, and a referee that says no may have taken it.
     """
-    for name in names:
+    if (folder / "secret.json").exists():
+        kept = next(
+            path
+            for count in itertools.count(1)
+            if not (path := folder.with_name(f"{folder.name}.refused-{count}")).exists()
+        )
+        folder.rename(kept)
+        error.args = (f"{error}; the secret is kept in {kept}",)
+        return
+    for name in ("transcript.json", "seat.json"):
         for path in (folder / name, lock_path(folder / name)):
             path.unlink(missing_ok=True)
     with suppress(OSError):

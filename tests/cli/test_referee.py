@@ -396,10 +396,10 @@ def open_game(http: httpx.Client, about: str = "games") -> str:
     raise AssertionError("nobody has opened a game")
 
 
-def test_a_game_that_the_referee_refuses_leaves_nothing(
+def test_a_game_that_the_referee_refuses_leaves_only_its_secret(
     http: httpx.Client, referee: Referee, tmp_path: Path, store: ArtifactStore, hit_and_blow: KeySet
 ) -> None:
-    """Whoever opens it or joins it."""
+    """Whoever opens it or joins it; the referee has seen the hash of the secret, and may not be honest."""
     key, folder = tmp_path / "rich.json", tmp_path / "seat"
     PlayerKey.new().write(key)
     common = ["--referee", http.base_url, "--home", store.home, "--folder", folder]
@@ -409,6 +409,9 @@ def test_a_game_that_the_referee_refuses_leaves_nothing(
             result = run(*words, "--reward", reward)
             assert result.exit_code == (1 if reward == WELCOME + 1 else 2), result.output
             assert not folder.exists()
+            assert ("the secret is kept in" in " ".join(result.output.split())) == (reward == WELCOME + 1)
+        kept = tmp_path / f"seat.refused-{1 if about == 'games' else 2}"
+        assert (kept / "secret.json").exists()
         hosts = tmp_path / about
         hosts.mkdir()
         url = ["--referee", str(http.base_url), "--home", str(store.home)]
