@@ -385,7 +385,7 @@ class RefereeClient:
                 until = datetime.now() + timedelta(seconds=until_s - now_s)
                 self._tell(f"{found}; trying again until {until:%Y-%m-%d %H:%M:%S}")
                 told = True
-            wanted_s = float(asked) if asked.isdecimal() else pause_s
+            wanted_s = max(pause_s, float(asked) if asked.isdecimal() else 0.0)
             time.sleep(min(MAX_PAUSE_S, wanted_s, until_s - now_s))
             pause_s *= 2
 

@@ -358,19 +358,19 @@ class Player:
         """What the referee shows of the game: every step, or a certificate in place of the first ones.
 
         Raises:
-            RejectedEvidenceError: the certificate shows nothing.
+            RejectedEvidenceError: the certificate shows nothing, or there is none.
         """
         try:
             return self.client.transcript(self.seat.game)
         except WrongStateError:
             requests = [event.request for event in self.client.log(self.seat.game).events]
-        newest = max(index for index, request in enumerate(requests) if isinstance(request, SubmitGameProof))
-        shown = requests[newest]
-        assert isinstance(shown, SubmitGameProof)
-        return _Certified(
-            shown.certificate.verify(self.table.keys, self.table.verifier),
-            [request.step for request in requests[newest + 1 :] if isinstance(request, (MakeGuess, GiveClue))],
-        )
+        for newest, shown in reversed(list(enumerate(requests))):
+            if isinstance(shown, SubmitGameProof):
+                return _Certified(
+                    shown.certificate.verify(self.table.keys, self.table.verifier),
+                    [request.step for request in requests[newest + 1 :] if isinstance(request, (MakeGuess, GiveClue))],
+                )
+        raise RejectedEvidenceError("the referee shows neither all steps nor a certificate", reason="other steps")
 
     def _follow(self, shown: Transcript | _Certified) -> tuple[Transcript, int]:
         """Bring our transcript up to what the referee shows. As `_catch_up`."""

@@ -151,6 +151,21 @@ def test_steps_of_another_history_are_refused(sit_down: SitDown, referee: Refere
             player._catch_up()
 
 
+def test_a_log_without_the_certificate_is_refused(
+    sit_down: SitDown, referee: Referee, unsolved_game: PlayedGame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The referee says that some steps were played elsewhere, and shows nothing for them."""
+    send(referee, unsolved_game, *unsolved_game.requests[:2])
+    breaker = sit_down(unsolved_game, "breaker", "breaker", 2)
+
+    def elsewhere(*_: object) -> Transcript:
+        raise WrongStateError("played elsewhere", refusal="played_elsewhere")
+
+    monkeypatch.setattr(breaker.client, "transcript", elsewhere)
+    with pytest.raises(RejectedEvidenceError):
+        breaker._catch_up()
+
+
 def test_a_clue_that_comes_as_a_certificate_only_is_a_clue(sit_down: SitDown, referee: Referee, world: World) -> None:
     """The breaker guesses on from it, and wins; the clue has never come as a step."""
     game = world.play([WRONG])

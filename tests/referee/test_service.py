@@ -496,3 +496,18 @@ def test_an_answer_is_not_read_beyond_what_a_referee_says(ask: Callable[[Referee
         pytest.raises(NotARefereeError),
     ):
         ask(client)
+
+
+def test_a_referee_that_asks_for_no_pause_is_not_asked_all_the_time() -> None:
+    asked = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return httpx.Response(429, headers={"Retry-After": "0"})
+
+    with (
+        RefereeClient("http://x", transport=httpx.MockTransport(answer), patience_s=0.5) as client,
+        pytest.raises(NotARefereeError),
+    ):
+        client.info()
+    assert len(asked) < 6
