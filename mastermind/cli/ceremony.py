@@ -133,7 +133,7 @@ def start(
             phase1 = open_phase1(ptau.absolute(), accept_private=accept_private_ptau)
         name = None if own_circuits else rules.spelling
         transcript = work.start(name, bench, phase1, out, progress, parameters=given)
-    _show_step(out, transcript, as_json)
+    _show_step(out, transcript, bench, as_json)
 
 
 @ceremony.command(epilog=EXIT_CODES)
@@ -163,7 +163,7 @@ def contribute(
     progress = ProgressLine(quiet=as_json)
     with _workbench_for(folder, home, progress) as (bench, _):
         transcript = work.contribute(folder, out, bench, name, player_id, ptau, progress)
-    _show_step(out, transcript, as_json)
+    _show_step(out, transcript, bench, as_json)
 
 
 @ceremony.command(epilog=EXIT_CODES)
@@ -197,10 +197,10 @@ def verify(folder: Path, published: tuple[str, ...], ptau: Path | None, as_json:
     with _workbench_for(folder, home, progress) as (bench, _):
         work.verify(folder, bench, ptau, progress)
     if as_json:
-        print_json({"accepted": True, **_transcript_json(transcript)})
+        print_json({"accepted": True, **_compiled_json(transcript, bench), **_transcript_json(transcript)})
         return
     click.echo(f"accepted: {_summary(transcript)}")
-    for line in _sources(transcript):
+    for line in _sources(transcript, bench):
         click.echo(f"  {line}")
     for number, made in enumerate(transcript.contributions, 1):
         click.echo(f"  {number:>3}  {made.digest}  {made.who}")
@@ -232,7 +232,7 @@ def beacon(
     progress = ProgressLine(quiet=as_json)
     with _workbench_for(folder, home, progress) as (bench, _):
         transcript = work.end(folder, out, bench, checked, ptau, progress)
-    _show_step(out, transcript, as_json)
+    _show_step(out, transcript, bench, as_json)
 
 
 @ceremony.command(epilog=EXIT_CODES)
@@ -264,11 +264,12 @@ def finish(folder: Path, ptau: Path | None, as_json: bool, home: Path | None) ->
         told: dict[str, Any] = {"keys": key_set.status}
         if transcript.name is None:
             told |= {"circuits": [circuit_json(circuit) for circuit in key_set.circuits.values()]}
+            told |= _compiled_json(transcript, bench)
         else:
             told |= {"key_set_id": key_set.id, "replaced": replaced_by(key_set, previous)}
         print_json(told | _transcript_json(transcript))
         return
-    for line in report_lines(transcript):
+    for line in report_lines(transcript, bench):
         click.echo(line)
     if transcript.name is None:
         click.echo("\nNow in use:")
@@ -298,7 +299,7 @@ def report(folder: Path, as_json: bool) -> None:
         click.echo(line)
 
 
-def report_lines(transcript: CeremonyTranscript) -> Iterator[str]:
+def report_lines(transcript: CeremonyTranscript, bench: work.Workbench | None = None) -> Iterator[str]:
     """The report of a ceremony for people: who, when, the digests, what to check, what has to be trusted."""
     phase1 = transcript.phase1
     if transcript.name is None:
@@ -306,7 +307,7 @@ def report_lines(transcript: CeremonyTranscript) -> Iterator[str]:
     else:
         rules = Rules.parse(transcript.name)
         yield f"Ceremony for {rules.name} ({rules.spelling}): {', '.join(transcript.circuits)}"
-    for line in _sources(transcript):
+    for line in _sources(transcript, bench):
         yield f"source   {line}"
     yield f"started  {transcript.started}, digest {transcript.digest}"
     yield f"phase 1  {phase1.origin}, 2^{phase1.power}, BLAKE2b {phase1.blake2b}"
@@ -350,20 +351,28 @@ def _summary(transcript: CeremonyTranscript) -> str:
     )
 
 
-def _sources(transcript: CeremonyTranscript) -> Iterator[str]:
-    """Which circuits of somebody's own a ceremony is for, whatever they are called."""
+def _sources(transcript: CeremonyTranscript, bench: work.Workbench | None = None) -> Iterator[str]:
+    """Which circuits of somebody's own a ceremony is for, whatever they are called, and what was compiled here."""
     for name, begun in transcript.circuits.items():
         if begun.own is not None:
             given = "".join(f", {parameter} = {value!r}" for parameter, value in begun.own.parameters.items())
-            yield f"{name}: {begun.own.path}{given}"
+            here = "" if bench is None else f" (here {bench.sources[name].path})"
+            yield f"{name}: {begun.own.path}{given}{here}"
 
 
-def _show_step(out: Path, transcript: CeremonyTranscript, as_json: bool) -> None:
+def _compiled_json(transcript: CeremonyTranscript, bench: work.Workbench) -> dict[str, Any]:
+    """The files of somebody's own that were compiled on this machine, by circuit."""
+    if transcript.name is not None:
+        return {}
+    return {"sources": {name: str(bench.sources[name].path) for name in transcript.circuits}}
+
+
+def _show_step(out: Path, transcript: CeremonyTranscript, bench: work.Workbench, as_json: bool) -> None:
     if as_json:
-        print_json({"folder": str(out), **_transcript_json(transcript)})
+        print_json({"folder": str(out), **_compiled_json(transcript, bench), **_transcript_json(transcript)})
         return
     click.echo(f"{out}: {_summary(transcript)}")
-    for line in _sources(transcript):
+    for line in _sources(transcript, bench):
         click.echo(f"  {line}")
     click.echo(f"publish  {transcript.last_digest}")
 
@@ -400,7 +409,7 @@ def _workbench_for(
     chosen: Sequence[CircuitSpec]
     if transcript.name is None:
         project = Project.here(home=home)
-        store, chosen = project.store, project.ceremony_circuits(transcript, progress=progress)
+        store, chosen = project.store, project.ceremony_circuits(transcript, folder, progress=progress)
     else:
         store = ArtifactStore(home or default_home())
         chosen = [spec for spec in specs_of(transcript.name) if spec.name in transcript.circuits]

@@ -76,6 +76,11 @@ class Source:
     compiled: CompiledCircuit
 
     @property
+    def path(self) -> Path:
+        """Where the file with its main component is on this machine."""
+        return (self.spec.sources / self.spec.template).resolve()
+
+    @property
     def r1cs_digest(self) -> str:
         """BLAKE2b-512 of the constraints."""
         return file_digest(self.compiled.r1cs)

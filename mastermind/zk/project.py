@@ -188,11 +188,13 @@ class Project:
         """Return a circuit with the signals that the compiler finds in it. Raises as `source` and `discover`."""
         return self.with_signals(self.source(circuit, parameters=parameters, protocol=protocol), progress=progress)
 
-    def ceremony_circuits(self, transcript: CeremonyTranscript, *, progress: Progress = silent) -> list[CircuitSpec]:
+    def ceremony_circuits(
+        self, transcript: CeremonyTranscript, received: Path, *, progress: Progress = silent
+    ) -> list[CircuitSpec]:
         """Return the circuits of a ceremony as they are on this machine, with their signals.
 
-        A source is looked for at the same path in the project, else below the current folder, those above it, and
-        those in it: a source of no project has a path below its own folder.
+        A source is looked for at the same path below `root` and nowhere else, and never in the folder `received`,
+        that of the ceremony: whoever sent it could have put a source there.
 
         Raises:
             InvalidArtifactError: there is no such source.
@@ -203,7 +205,7 @@ class Project:
         for name, circuit in transcript.circuits.items():
             if circuit.own is None:
                 raise InvalidArtifactError(f"the ceremony is for the key set {transcript.name}", path=self.root)
-            place = self._place(name, circuit.own)
+            place = self._place(name, circuit.own, received)
             spec = self.source(place, parameters=circuit.own.parameters, protocol="groth16")
             if spec.name != name:
                 raise RejectedCeremonyError(
@@ -213,20 +215,26 @@ class Project:
             found.append(spec)
         return [self.with_signals(spec, progress=progress) for spec in found]
 
-    def _place(self, name: str, own: OwnSource) -> str:
+    def _place(self, name: str, own: OwnSource, received: Path) -> str:
         """What `source` takes for a circuit of a ceremony."""
-        if name in self.entries and self.source(name).template == own.path:
-            return name
-        here = Path.cwd()
-        inner = sorted(path for path in here.iterdir() if path.is_dir())
-        for folder in (self.root, here, *here.parents, *inner):
-            if (folder / own.path).is_file():
-                return str(folder / own.path)
-        raise InvalidArtifactError(
-            f"the source of {name}, {own.path}, is not here: the folder of a ceremony has digests of the sources only, "
-            "so get a copy of them and give the command in it",
-            path=here / own.path,
-        )
+        path = self.root / own.path
+        file = path.resolve()
+        if not file.is_relative_to(self.root.resolve()):
+            raise InvalidArtifactError(f"the source of {name}, {own.path}, is outside {self.root}", path=path)
+        if file.is_relative_to(received.resolve()):
+            raise InvalidArtifactError(
+                f"the source of {name}, {own.path}, is in the folder of the ceremony itself; "
+                "get a copy of the sources from elsewhere and give the command in it",
+                path=path,
+            )
+        if not file.is_file():
+            raise InvalidArtifactError(
+                f"the source of {name}, {own.path}, is not here (in {self.root}): the folder of a ceremony has digests "
+                "of the sources only, so get a copy of them and give the command in it",
+                path=path,
+            )
+        is_described = name in self.entries and self.source(name).template == own.path
+        return name if is_described else str(path)
 
     def with_signals(self, spec: CircuitSpec, *, progress: Progress = silent) -> CircuitSpec:
         """Return a circuit from `source` with its signals. Raises as `discover`."""

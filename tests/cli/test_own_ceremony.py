@@ -241,6 +241,41 @@ def test_whoever_has_no_sources_is_told_so(zoe: Person, final: Path) -> None:
     assert "source   square: circuits/square.circom.j2" in zoe.good("ceremony", "report", final).out
 
 
+@pytest.mark.parametrize("place", ["received", "around", "beside", "below", "linked"])
+def test_a_source_is_taken_from_the_project_only(zoe: Person, final: Path, place: str) -> None:
+    """A received folder may bring anything, and so may a folder beside or above the project."""
+    away = zoe.root.parent / "away"
+    shutil.move(zoe.root / "circuits", away)
+    if place == "received":
+        copy_of_the_project(final)
+        zoe.root = final
+    elif place == "linked":
+        (zoe.root / "circuits").symlink_to(away)
+    else:
+        found = {"around": zoe.root.parent, "beside": zoe.root.parent / "beside", "below": zoe.root / "below"}[place]
+        found.mkdir(exist_ok=True)
+        shutil.copytree(away, found / "circuits")
+    for words in (("verify", final), ("contribute", final, "--name", "Eve", "--out", final.parent / "out")):
+        done = zoe("ceremony", *words)
+        assert (done.exit_code, done.out) == (BAD_INPUT, "")
+        said = {"received": "is in the folder of the ceremony itself", "linked": "is outside"}.get(place, "is not here")
+        assert f"the source of square, circuits/square.circom.j2, {said}" in " ".join(done.err.split())
+
+
+def test_a_source_is_not_taken_from_a_ceremony_in_the_project(zoe: Person, final: Path) -> None:
+    for path in final.iterdir():
+        shutil.move(path, zoe.root / "circuits")
+    done = zoe("ceremony", "verify", zoe.root / "circuits")
+    assert done.exit_code == BAD_INPUT
+    assert "in the folder of the ceremony itself" in done.err
+
+
+def test_whoever_takes_part_sees_which_file_was_compiled(zoe: Person, final: Path) -> None:
+    path = zoe.root.resolve() / "circuits" / "square.circom.j2"
+    assert f"square: circuits/square.circom.j2 (here {path})" in zoe.good("ceremony", "verify", final).out
+    assert zoe.good("ceremony", "verify", final, "--json").json["sources"] == {"square": str(path)}
+
+
 def test_several_circuits_by_name_and_path_have_one_ceremony(
     zoe: Person, held: Path, store: ArtifactStore, phase1: Phase1, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
