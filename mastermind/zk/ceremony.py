@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -144,9 +145,15 @@ def read_transcript(folder: Path) -> CeremonyTranscript:
     """Read the transcript in the folder of a ceremony, without a look at the keys.
 
     Raises:
-        InvalidArtifactError: there is none, or it is not well formed.
+        InvalidArtifactError: there is none, it is not well formed, or a file beside it is a link.
         RejectedCeremonyError: it has been changed.
     """
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if path.is_symlink():
+            raise InvalidArtifactError(
+                f"{path.name} in the ceremony {folder} is a symbolic link; a ceremony has files of its own only",
+                path=path,
+            )
     return CeremonyTranscript.read(folder / TRANSCRIPT)
 
 
@@ -221,7 +228,8 @@ def verify(folder: Path, bench: Workbench, ptau: Path | None = None, progress: P
         ToolchainError: snarkjs failed.
     """
     transcript = read_transcript(folder)
-    verify_keys(transcript, _keys_in(folder, transcript), _phase1_of(folder, ptau), bench, progress=progress)
+    with _received(folder, transcript, ptau) as (zkeys, phase1):
+        verify_keys(transcript, zkeys, phase1, bench, progress=progress)
     return transcript
 
 
@@ -347,18 +355,19 @@ def finish(
         raise RejectedCeremonyError("nobody has contributed to this ceremony: a beacon is known to everybody")
     name = transcript.name or ""
     kept = store.load_key_set(name, others).circuits if others else {}
-    zkeys = _keys_in(folder, transcript)
     temporaries: dict[str, Path] = {}
     store.home.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=store.home) as temporary:
+    with (
+        tempfile.TemporaryDirectory(dir=store.home) as temporary,
+        _received(folder, transcript, ptau) as (zkeys, phase1),
+    ):
         exports: list[Step] = []
         for circuit, zkey in zkeys.items():
             made = temporaries[circuit] = Path(temporary) / circuit
             made.mkdir()
-            # What is verified is what is kept, whatever becomes of the folder meanwhile.
-            zkeys[circuit] = Path(shutil.copyfile(zkey, made / f"{circuit}.zkey"))
+            zkeys[circuit] = Path(shutil.move(zkey, made / f"{circuit}.zkey"))
             exports.append({"do": "export", "zkey": str(zkeys[circuit]), "vkey": str(made / VERIFYING_KEY)})
-        verify_keys(transcript, zkeys, _phase1_of(folder, ptau), bench, progress=progress, then=lambda _: exports)
+        verify_keys(transcript, zkeys, phase1, bench, progress=progress, then=lambda _: exports)
         for circuit, made in temporaries.items():
             source = bench.sources[circuit]
             for path in (source.compiled.r1cs, source.compiled.wasm, source.compiled.sym):
@@ -394,9 +403,7 @@ def _extend(
         raise RejectedCeremonyError("a beacon has ended this ceremony: there are no contributions any more")
     if out.resolve().is_relative_to(folder.resolve()):
         raise InvalidInputError(f"{out} is in the folder of the ceremony, which stays as it is; name another")
-    zkeys = _keys_in(folder, transcript)
-    phase1 = _phase1_of(folder, ptau)
-    with _new_folder(out) as made:
+    with _new_folder(out) as made, _received(folder, transcript, ptau) as (zkeys, phase1):
         new = {circuit: made / f"{circuit}.zkey" for circuit in zkeys}
 
         def then(initial: Mapping[str, Path]) -> Iterator[Step]:
@@ -422,20 +429,42 @@ def _extend(
         for circuit, path in new.items():
             extended.require_contributions(circuit, read_contributions(path))
         (made / TRANSCRIPT).write_bytes(extended.to_bytes())
-        if (folder / PHASE1).is_file():
-            shutil.copyfile(folder / PHASE1, made / PHASE1)
+        if (folder / PHASE1).exists():
+            shutil.copyfile(phase1, made / PHASE1)  # never that of the folder: this one has been checked
     return extended
 
 
-def _keys_in(folder: Path, transcript: CeremonyTranscript) -> dict[str, Path]:
-    return {circuit: folder / f"{circuit}.zkey" for circuit in transcript.circuits}
+@contextmanager
+def _received(
+    folder: Path, transcript: CeremonyTranscript, ptau: Path | None
+) -> Iterator[tuple[dict[str, Path], Path]]:
+    """Copies of the keys in the folder of a ceremony, by circuit, and of its phase-1 file unless one is given.
+
+    What is verified is what is used, whatever becomes of the folder meanwhile.
+
+    Raises:
+        InvalidArtifactError: a file is missing or not an ordinary one.
+    """
+    if ptau is None and not (folder / PHASE1).is_file():
+        raise InvalidArtifactError(f"{folder} has no {PHASE1}; give the phase-1 file with --ptau", path=folder / PHASE1)
+    with tempfile.TemporaryDirectory() as temporary:
+        names = [f"{circuit}.zkey" for circuit in transcript.circuits]
+        copies = [_copied(folder / name, Path(temporary)) for name in names]
+        phase1 = _copied(folder / PHASE1, Path(temporary)) if ptau is None else ptau
+        yield dict(zip(transcript.circuits, copies, strict=True)), phase1
 
 
-def _phase1_of(folder: Path, given: Path | None) -> Path:
-    path = given or folder / PHASE1
-    if not path.is_file():
-        raise InvalidArtifactError(f"{folder} has no {PHASE1}; give the phase-1 file with --ptau", path=path)
-    return path
+def _copied(path: Path, to: Path) -> Path:
+    """Copy an ordinary file, never what a link leads to. Raises InvalidArtifactError."""
+    try:
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise InvalidArtifactError(f"{path} is not an ordinary file", path=path)
+            with (to / path.name).open("wb") as copy:
+                shutil.copyfileobj(file, copy, 1 << 20)
+    except OSError as error:
+        raise InvalidArtifactError(f"{path} cannot be read: {error.strerror}", path=path) from error
+    return to / path.name
 
 
 def _require_phase1(record: Phase1Record, ptau: Path) -> None:

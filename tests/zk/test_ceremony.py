@@ -199,6 +199,33 @@ def test_the_phase_1_file_may_travel_apart(final: Path, bench: Workbench, public
     assert ceremony.verify(final, bench, public.path) == ceremony.read_transcript(final)
 
 
+def test_only_what_was_checked_is_handed_on(
+    rounds: tuple[Path, ...], bench: Workbench, public: Phase1, tmp_path: Path
+) -> None:
+    received = Path(shutil.copytree(rounds[1], tmp_path / "received"))
+    (received / PHASE1).write_bytes(b"anything")
+    (received / "more").write_bytes(b"anything")
+    ceremony.contribute(received, tmp_path / "out", bench, "Eve", ptau=public.path)
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {TRANSCRIPT, PHASE1, "product.zkey"}
+    assert (tmp_path / "out" / PHASE1).read_bytes() == public.path.read_bytes()
+
+
+def test_a_folder_that_is_changed_meanwhile_changes_nothing(
+    rounds: tuple[Path, ...], bench: Workbench, public: Phase1, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    received = Path(shutil.copytree(rounds[1], tmp_path / "received"))
+
+    def swapped(argv: Sequence[str | Path], *, timeout_s: float, stdin: bytes) -> Completed:
+        assert str(received) not in stdin.decode()
+        for name in (PHASE1, "product.zkey"):
+            (received / name).write_bytes(b"anything")
+        return run(argv, timeout_s=timeout_s, stdin=stdin)
+
+    monkeypatch.setattr("mastermind.zk.setup.run", swapped)
+    ceremony.contribute(received, tmp_path / "out", bench, "Eve")
+    assert (tmp_path / "out" / PHASE1).read_bytes() == public.path.read_bytes()
+
+
 # What is refused before anything is done
 
 
@@ -221,6 +248,27 @@ def test_a_folder_is_never_written_over(rounds: tuple[Path, ...], bench: Workben
     with pytest.raises(InvalidInputError):
         ceremony.end(rounds[3], rounds[3], bench, BEACON)
     assert list((tmp_path / "there").iterdir()) == []
+
+
+@pytest.mark.usefixtures("no_tool")
+@pytest.mark.parametrize("name", [PHASE1, "product.zkey", TRANSCRIPT, "more"])
+def test_a_folder_with_a_link_is_refused(
+    rounds: tuple[Path, ...], bench: Workbench, store: ArtifactStore, public: Phase1, tmp_path: Path, name: str
+) -> None:
+    """What a link leads to on this machine is nothing to hand on."""
+    for number, step in (
+        (1, lambda folder: ceremony.contribute(folder, tmp_path / "out", bench, "Eve", ptau=public.path)),
+        (3, lambda folder: ceremony.end(folder, tmp_path / "out", bench, BEACON, public.path)),
+        (4, lambda folder: ceremony.verify(folder, bench, public.path)),
+        (4, lambda folder: ceremony.finish(folder, bench, store, self_test, public.path)),
+    ):
+        received = Path(shutil.copytree(rounds[number], tmp_path / "received"))
+        (received / name).unlink(missing_ok=True)
+        (received / name).symlink_to(rounds[number] / name)
+        with pytest.raises(InvalidArtifactError, match=f"{name} in the ceremony .* is a symbolic link"):
+            step(received)
+        assert not (tmp_path / "out").exists()
+        shutil.rmtree(received)
 
 
 @pytest.mark.usefixtures("no_tool")
