@@ -329,6 +329,7 @@ class ArtifactStore:
 
         Raises:
             CompileError, SetupError, ToolchainError: a circuit could not be built. What was in use stays.
+            InvalidArtifactError: the keys in use are of a ceremony and damaged; `force` replaces them.
         """
         toolchain = Toolchain.install(self.home, progress)
         with FileLock(self._folder("locks") / f"key_set_{name}.lock"):
@@ -356,6 +357,7 @@ class ArtifactStore:
 
         Raises:
             CompileError, SetupError, ToolchainError: it could not be built. What was in use stays.
+            InvalidArtifactError: the keys in use are of a ceremony and damaged; `force` replaces them.
         """
         toolchain = Toolchain.install(self.home, progress)
         in_use = self._indexed(self._circuit_record(spec))
@@ -401,7 +403,7 @@ class ArtifactStore:
         record = _read_record(self._circuit_record(spec))
         if record is None:
             return None
-        manifest, _ = read_manifest(self.home / "artifacts" / str(record.get("artifact")))
+        manifest = self._manifest(str(record.get("artifact")))
         return str(manifest["setup"]["status"])
 
     def remove_circuit(self, spec: CircuitSpec) -> list[Path]:
@@ -461,12 +463,36 @@ class ArtifactStore:
     def _load(self, digest: str, spec: CircuitSpec) -> BuiltCircuit:
         """Load an artifact of this store; the manifest must be the one that the digest was taken of."""
         circuit = BuiltCircuit.load(self.home / "artifacts" / digest, spec)
-        if circuit.digest != digest:
-            path = circuit.folder / MANIFEST
-            raise InvalidArtifactError(
-                f"{path} has been changed: expected SHA-256 {digest[:16]}..., found {circuit.digest[:16]}...", path=path
-            )
+        _require_digest(circuit.folder, digest, circuit.digest)
         return circuit
+
+    def _manifest(self, digest: str) -> dict[str, Any]:
+        """The manifest of an artifact of this store that is whole. Raises InvalidArtifactError."""
+        folder = self.home / "artifacts" / digest
+        manifest, found = read_manifest(folder)
+        _require_digest(folder, digest, found)
+        return manifest
+
+    def _require_whole_ceremony(self, circuit: str, digest: str | None) -> None:
+        """Check that keys in use are not damaged ones of a ceremony, which this machine cannot make again.
+
+        Raises:
+            InvalidArtifactError: they are.
+        """
+        if digest is None:
+            return
+        folder = self.home / "artifacts" / digest
+        try:
+            self._manifest(digest)
+        except InvalidArtifactError as error:
+            manifest = folder / MANIFEST
+            is_listed = manifest.is_file() and TRANSCRIPT.encode() in manifest.read_bytes()
+            if is_listed or (folder / TRANSCRIPT).exists():
+                raise InvalidArtifactError(
+                    f"{circuit} has damaged keys of a ceremony ({error}); `mastermind ceremony finish` restores them "
+                    "from its folder once the damaged folder is gone, and --force replaces them by development keys",
+                    path=folder,
+                ) from error
 
     def _build(
         self,
@@ -484,6 +510,7 @@ class ArtifactStore:
         index = self._folder("recipes") / f"{recipe}-{origin[:32]}.json"
         with FileLock(self._folder("locks") / f"{recipe}.lock"):
             if not force:
+                self._require_whole_ceremony(spec.name, in_use)
                 used = self._usable(in_use, spec, recipe)
                 # Keys of a ceremony are more than this machine can make, from whatever phase 1.
                 is_shared = used is not None and used.status == "ceremony" and used.ceremony is not None
@@ -660,6 +687,15 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], str]:
                 path=file,
             )
     return manifest, hashlib.sha256(data).hexdigest()
+
+
+def _require_digest(folder: Path, expected: str, found: str) -> None:
+    """Check that a manifest is the one that a digest was taken of. Raises InvalidArtifactError."""
+    if found != expected:
+        path = folder / MANIFEST
+        raise InvalidArtifactError(
+            f"{path} has been changed: expected SHA-256 {expected[:16]}..., found {found[:16]}...", path=path
+        )
 
 
 def recipe_of(rendered: RenderedCircuit, toolchain: Toolchain, protocol: ProofSystem = "groth16") -> str:

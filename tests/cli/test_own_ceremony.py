@@ -155,6 +155,28 @@ def test_a_setup_leaves_the_keys_of_a_ceremony_in_use(zoe: Person, final: Path) 
     assert zoe.good("zk", "setup", "square", "--json").json["status"] == "ceremony"
 
 
+@pytest.mark.parametrize("name", ["square.zkey", TRANSCRIPT, "manifest.json"])
+def test_a_setup_does_not_replace_damaged_keys_of_a_ceremony(zoe: Person, final: Path, name: str) -> None:
+    zoe.good("ceremony", "finish", final)
+    (damaged,) = (zoe.home / "artifacts").glob(f"*/{name}")
+    damaged.write_bytes(b"damaged")
+    done = zoe("zk", "setup", "square")
+    assert (done.exit_code, done.out) == (BAD_INPUT, "")
+    assert "square has damaged keys of a ceremony" in done.err
+    assert zoe.good("zk", "setup", "square", "--force", "--json").json["status"] == "development"
+
+
+def test_no_manifest_makes_keys_those_of_a_ceremony(zoe: Person) -> None:
+    zoe.good("zk", "setup", "square")
+    (manifest,) = (zoe.home / "artifacts").glob("*/manifest.json")
+    content = json.loads(manifest.read_bytes())
+    content["setup"]["status"] = "ceremony"
+    manifest.write_text(json.dumps(content), "utf-8")
+    assert zoe.good("zk", "info", "square", "--json").json["status"].startswith("damaged: ")
+    rows = {row["name"]: row["status"] for row in zoe.good("zk", "list", "--json").json["circuits"]}
+    assert rows["square"].startswith("damaged: ")
+
+
 def drop_the_second(final: Path, held: Path) -> None:
     content = transcript(final)
     del content["contributions"][1]
