@@ -108,6 +108,7 @@ def test_the_tests_of_a_circuit_pass_as_they_stand(reader: Reader, store: Artifa
     assert f"{len(re.findall(r'^def test_', files['test_age.py'], re.MULTILINE))} passed" in said[-1]
 
 
+@pytest.mark.thorough  # a minute, most of it waiting
 def test_a_referee_is_run_from_its_start_to_its_end(
     store: ArtifactStore, hit_and_blow: KeySet, tmp_path: Path, free_port: int
 ) -> None:
