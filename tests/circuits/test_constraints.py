@@ -185,7 +185,10 @@ def survivors(
     )
 
 
-@pytest.mark.parametrize(("circuit", "spelling"), [*((name, "2x3u2") for name in CIRCUITS), ("give_clue", "2x3r2")])
+@pytest.mark.parametrize(
+    ("circuit", "spelling"),
+    [*((name, "2x3u2") for name in CIRCUITS), pytest.param("give_clue", "2x3r2", marks=pytest.mark.thorough)],
+)
 def test_without_any_constraint_something_false_is_accepted(circuits: Circuits, circuit: str, spelling: str) -> None:
     codes = ((0, 1), (0, 2), (2, 0))
     assert survivors(circuits, circuit, Rules.parse(spelling), codes, except_in={"Poseidon"}) == []

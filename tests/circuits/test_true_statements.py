@@ -30,7 +30,7 @@ from tests.support.statements import (
 )
 from tests.test_rules import HAND_CHECKED
 
-RULES = ["hit-and-blow", "classic", "deluxe"]
+RULES = ["hit-and-blow", "classic", pytest.param("deluxe", marks=pytest.mark.thorough)]
 
 
 def circuit_of(circuits: Circuits, rules: Rules, name: str) -> CircuitUnderTest:

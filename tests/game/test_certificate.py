@@ -126,7 +126,10 @@ def test_it_is_made_from_one_transcript_as_often_as_one_likes(certified: Certifi
     assert again.verify(keys, NATIVE) == certified.certificate.verify(keys, NATIVE)
 
 
-@pytest.mark.parametrize(("name", "turns"), [("short_game", 1), ("lost_game", 7), ("deluxe_game", 12)])
+@pytest.mark.parametrize(
+    ("name", "turns"),
+    [("short_game", 1), ("lost_game", 7), pytest.param("deluxe_game", 12, marks=pytest.mark.thorough)],
+)
 def test_it_has_less_than_3_kb_however_long_the_game(
     name: str, turns: int, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

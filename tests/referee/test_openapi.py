@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from mastermind.referee.service import create_app
 from tests.referee.serving import serving
 from tests.referee.world import FakeClock, PlayedGame, PlayedMatch, World, send, send_to_match
@@ -13,6 +15,7 @@ from tests.referee.world import FakeClock, PlayedGame, PlayedMatch, World, send,
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
 
 
+@pytest.mark.thorough
 def test_the_service_answers_as_it_is_described(
     world: World, tmp_path: Path, solved_game: PlayedGame, won_match: PlayedMatch
 ) -> None:
