@@ -10,7 +10,7 @@ import re
 import shutil
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -174,7 +174,7 @@ class _Program:
                 assert isinstance(start, wasmtime.Func)
                 start(store)
         except Exception as error:  # whatever it is: the caller decides, in its own thread
-            self.ended_by = error
+            self.ended_by = error.with_traceback(None)  # which leads back here, and would keep the module in memory
         finally:
             self._done.set()
 
@@ -182,12 +182,12 @@ class _Program:
 _starting = threading.Lock()
 
 
-def _with_large_stack(target: object) -> threading.Thread:
+def _with_large_stack(target: Callable[[], None]) -> threading.Thread:
     """Start a thread with a stack on which deep recursion fits."""
     with _starting:
         before = threading.stack_size(_THREAD_STACK_BYTES)
         try:
-            thread = threading.Thread(target=target, name="circom", daemon=True)  # type: ignore[arg-type]
+            thread = threading.Thread(target=target, name="circom", daemon=True)
             thread.start()
         finally:
             threading.stack_size(before)

@@ -88,7 +88,7 @@ def test_clu_1_and_clu_2_repeated_colours_are_proved_once(
 # Random games under random rules: witnesses and constraints, no proofs
 
 #: Few codes, so that solutions are found; repeats and none; a number of colours that is no power of two.
-SMALL_RULES = ("2x3r3", "3x4u2")
+SMALL_RULES = ("2x3r3", "3x4u2", pytest.param("4x6r2", marks=pytest.mark.thorough))
 
 
 @dataclass(frozen=True)

@@ -146,17 +146,15 @@ class Prover:
     def _candidates(self, row: int) -> Iterator[Witness]:
         """Witnesses that may violate a constraint alone, the cheap ones first."""
         yield from (witness for witness in self._given_false if row in witness.violated)
-        if row not in self._places:
-            yield from self._leaf_candidates(row)
-        else:
-            yield from self._changed_around(self._places[row])
+        place = self._places.get(row)
+        yield from self._leaf_candidates(row) if place is None else self._changed_around(place)
         near, far = self._given_false_around(row)
         yield from (witness.adapted(without={row}) for witness in near)
-        if row in self._places:
-            yield from self._searched(self._places[row], [*self._starts, *self._false])
+        if place is not None:
+            yield from self._searched(place, [*self._starts, *self._false])
         yield from (witness.adapted(without={row}) for witness in far)
-        if row in self._places:
-            yield from self._searched(self._places[row], self._further_false)
+        if place is not None:
+            yield from self._searched(place, self._further_false)
 
     def _given_false_around(self, row: int) -> tuple[list[Witness], list[Witness]]:
         """The given false witnesses: those refused in a component that this constraint is in, and the others."""
