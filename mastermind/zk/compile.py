@@ -222,22 +222,26 @@ def keep(folder: Path, make: Callable[[Path], object]) -> None:
                 made.rename(folder)
 
 
-def refused(name: str, said: str, source: Path) -> WitnessError:
+def refused(name: str, said: str, source: Path | None) -> WitnessError:
     """The error for what the witness program of a circuit says when it refuses inputs.
 
     Args:
         said: by the program.
-        source: the folder of the rendered source, which knows the file; nothing when it is missing.
+        source: the folder of the rendered source, which knows the file; None where there is none.
     """
     place = _REFUSED.search(said)
     if place is None:
         return WitnessError(f"the inputs do not satisfy {name}")
     template, line = place[1], int(place[2])
-    files = {
-        path.relative_to(source).as_posix(): path.read_text("utf-8", "replace")
-        for path in source.rglob("*")
-        if path.is_file()
-    }
+    files = (
+        {}
+        if source is None
+        else {
+            path.relative_to(source).as_posix(): path.read_text("utf-8", "replace")
+            for path in source.rglob("*")
+            if path.is_file()
+        }
+    )
     declared = declared_in(files).get(template)
     file = None if declared is None else shown_path(declared)
     where = template if file is None else f"{template} in {file}"

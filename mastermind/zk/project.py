@@ -259,8 +259,8 @@ class Project:
         values = spec.check_inputs(inputs)
         from mastermind.zk.witness import CalculatedWitness, WitnessCalculator
 
-        calculator = WitnessCalculator(compiled.wasm.read_bytes(), spec.name, compiled.source)
-        return CalculatedWitness.read(spec, values, calculator.calculate(values), compiled.sym)
+        calculator = WitnessCalculator(compiled.wasm.read_bytes(), spec.name)
+        return CalculatedWitness.read(spec, values, calculator.calculate(values, compiled.source), compiled.sym)
 
     def setup(self, spec: CircuitSpec, *, force: bool = False, progress: Progress = silent) -> BuiltCircuit:
         """Make the keys of a circuit, or find those made before; `force` makes new ones.

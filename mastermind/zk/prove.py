@@ -74,7 +74,7 @@ class NativeProver:
         verifying_key = circuit.verifying_key
         values = circuit.spec.check_inputs(inputs)
         key, calculator = _loaded(circuit)
-        witness = calculator.calculate(values)
+        witness = calculator.calculate(values, circuit.folder / SOURCE)
         with _private_file(encode_witness(witness)) as path:
             data = _groth16(circuit, key, path)
         signals = tuple(binfile.split_elements(witness[32 : 32 * (1 + verifying_key.public_count)]))
@@ -191,7 +191,7 @@ def _loaded(circuit: BuiltCircuit) -> tuple[Any, WitnessCalculator]:
         key, _ = groth16py.import_zkey(str(circuit.zkey))
     except Exception as error:  # groth16py reports a damaged zkey by several classes
         raise InvalidArtifactError(f"{circuit.zkey} cannot be loaded: {error}", path=circuit.zkey) from error
-    return key, WitnessCalculator(circuit.wasm.read_bytes(), circuit.spec.name, circuit.folder / SOURCE)
+    return key, WitnessCalculator(circuit.wasm.read_bytes(), circuit.spec.name)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ module is shared, and kept in wasmtime's cache.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -20,7 +21,7 @@ from mastermind.errors import InvalidArtifactError, InvalidSignalsError, Witness
 from mastermind.zk import binfile
 from mastermind.zk.circom import CIRCOM_VERSION
 from mastermind.zk.circuit import CircuitSpec, SignalValues
-from mastermind.zk.compile import SOURCE, refused
+from mastermind.zk.compile import refused
 from mastermind.zk.r1cs import encode_witness, read_symbols
 
 _ELEMENT_BYTES = 32
@@ -123,21 +124,20 @@ class CalculatedWitness:
 class WitnessCalculator:
     """Calculates witnesses of one circuit. Safe to use from several threads at once."""
 
-    def __init__(self, wasm: bytes, name: str, source: Path | None = None) -> None:
+    def __init__(self, wasm: bytes, name: str) -> None:
         """Compile (or fetch from the cache) the WASM of the circuit `name`.
-
-        `source`, the folder of its rendered source, lets errors name the file.
 
         Raises:
             InvalidArtifactError: it is not WASM that this version can run.
         """
         self._name = name
-        self._source = source or Path(SOURCE)
         path = Path(f"{name}.wasm")
         try:
             self._module = wasmtime.Module(_engine(), wasm)
         except wasmtime.WasmtimeError as error:
             raise InvalidArtifactError(f"{path} is damaged: {str(error).splitlines()[0]}", path=path) from error
+        # Also when Python ends with this still in use: wasmtime cannot free it by then.
+        weakref.finalize(self, self._module.close)
         missing = sorted(_EXPORTS - {item.name for item in self._module.exports})
         if missing:
             raise InvalidArtifactError(
@@ -151,8 +151,10 @@ class WitnessCalculator:
                 path=path,
             )
 
-    def calculate(self, inputs: Mapping[str, Sequence[int]]) -> bytes:
+    def calculate(self, inputs: Mapping[str, Sequence[int]], source: Path | None = None) -> bytes:
         """Return the witness as concatenated 32-byte little-endian values.
+
+        `source`, the folder of the rendered source, lets errors name the file.
 
         Raises:
             InvalidSignalsError: an input that the circuit does not have, or of another size.
@@ -160,9 +162,9 @@ class WitnessCalculator:
         """
         # Closed at once: left to the garbage collector, a store with callbacks is never freed.
         with wasmtime.Store(_engine()) as store:
-            return self._calculate(store, inputs)
+            return self._calculate(store, inputs, source)
 
-    def _calculate(self, store: wasmtime.Store, inputs: Mapping[str, Sequence[int]]) -> bytes:
+    def _calculate(self, store: wasmtime.Store, inputs: Mapping[str, Sequence[int]], source: Path | None) -> bytes:
         messages: list[str] = []
         call: dict[str, Any] = {}
 
@@ -175,7 +177,7 @@ class WitnessCalculator:
         def fail(code: int) -> None:
             if code != _ASSERT_FAILED:
                 raise WitnessError(f"{self._name} cannot take these inputs (circom error {code})")
-            raise refused(self._name, " ".join(messages), self._source)
+            raise refused(self._name, " ".join(messages), source)
 
         handlers: dict[str, Callable[..., Any]] = {"exceptionHandler": fail, "printErrorMessage": message}
         imports = []

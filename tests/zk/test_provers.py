@@ -6,6 +6,7 @@ import gc
 import itertools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -30,7 +31,7 @@ from mastermind.packing import pack_clue, pack_code
 from mastermind.rules import Rules
 from mastermind.zk.artifacts import ArtifactStore, BuiltCircuit, KeySet
 from mastermind.zk.evidence import Proof, VerifyingKey
-from mastermind.zk.prove import NativeProver, ProvedStatement, Prover, SnarkjsProver, self_test
+from mastermind.zk.prove import NativeProver, ProvedStatement, Prover, SnarkjsProver, _loaded, self_test
 from mastermind.zk.snarkjs import SnarkjsCli, SnarkjsWorker
 from mastermind.zk.tools import Toolchain
 from mastermind.zk.verify import NativeVerifier, SnarkjsVerifier
@@ -130,6 +131,19 @@ def test_a_false_statement_is_refused_by_the_circuit(prover: Prover, give_clue: 
         prover.prove(give_clue, false_inputs())
     assert (refusal.value.template, refusal.value.file) == ("GiveClue", "main/give_clue.circom")
     assert refusal.value.line is not None
+
+
+def test_a_refusal_names_the_file_when_another_copy_of_the_circuit_was_used_before_and_is_gone(
+    prover: Prover, give_clue: BuiltCircuit, tmp_path: Path
+) -> None:
+    shutil.copytree(give_clue.folder, tmp_path / "copy")
+    copy = replace(give_clue, folder=tmp_path / "copy")
+    _loaded.cache_clear()
+    prover.prove(copy, clue_inputs((0, 1, 4, 5)))
+    shutil.rmtree(copy.folder)
+    with pytest.raises(WitnessError) as refusal:
+        prover.prove(give_clue, false_inputs())
+    assert refusal.value.file == "main/give_clue.circom"
 
 
 LOGGING = TEMPLATE.replace("    y === ", '    log("x is", x);\n    y === ')

@@ -103,7 +103,7 @@ class System:
         wasm = self.compiled.wasm.read_bytes()
         if self.build is Build.OPEN:
             wasm = unchecked(wasm, self.spec.name)
-        return WitnessCalculator(wasm, self.spec.name, self.compiled.source)
+        return WitnessCalculator(wasm, self.spec.name)
 
     def by_name(self, inputs: Mapping[str, int]) -> Values:
         """The values of all inputs, given by full name, as `calculate` takes them."""
@@ -118,7 +118,8 @@ class System:
             WitnessError: the program refuses the inputs; that of an open build refuses none.
         """
         given = {name: elements(value) for name, value in inputs.items()}
-        return Witness(self, tuple(binfile.split_elements(self.calculator.calculate(given))))
+        witness = self.calculator.calculate(given, self.compiled.source)
+        return Witness(self, tuple(binfile.split_elements(witness)))
 
 
 @dataclass(frozen=True, eq=False)
