@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from filelock import FileLock
 
 from mastermind.cli import passphrase
 from mastermind.cli.board import read_code, show_board, show_clue, show_code, show_rules, show_status
@@ -28,6 +27,7 @@ from mastermind.game.reveal import Reveal
 from mastermind.game.secret_files import GameSecret, PlayerKey
 from mastermind.game.steps import CIRCUITS, GameState
 from mastermind.game.transcript import Transcript, VerifyingKeys, lock_path, write_json
+from mastermind.locks import locked
 from mastermind.rules import Code, Rules
 from mastermind.zk.artifacts import VERIFYING_KEY, ArtifactStore, KeySet
 
@@ -172,7 +172,7 @@ def clue(
     master = PlayerKey.read(player_file, passphrase.ask)
     # Two commands at once must not answer two guesses of one turn, by whatever name they know the file.
     secret_file = secret_file.resolve()
-    with FileLock(lock_path(secret_file)):
+    with locked(lock_path(secret_file)):
         kept = GameSecret.read(secret_file, passphrase.ask)
         transcript = table.give_clue(
             transcript, master, kept, lambda record: record.replace(secret_file, master, passphrase.ask)

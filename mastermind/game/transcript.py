@@ -17,8 +17,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from filelock import FileLock
-
 from mastermind.errors import (
     InvalidInputError,
     MalformedEvidenceError,
@@ -27,6 +25,7 @@ from mastermind.errors import (
 )
 from mastermind.field import parse_field_element
 from mastermind.game.steps import CIRCUITS, GameState, Step, apply
+from mastermind.locks import locked
 from mastermind.rules import Rules
 from mastermind.zk.artifacts import KeySet
 from mastermind.zk.evidence import Proof, VerifyingKey, key_set_id, parse_json, parse_public_signals, public_json
@@ -183,7 +182,7 @@ class Transcript:
 
     def write_new(self, path: Path) -> None:
         """Write a transcript to a new file. Raises InvalidInputError when the file exists."""
-        with FileLock(lock_path(path)):
+        with locked(lock_path(path)):
             if path.exists():
                 raise InvalidInputError(f"{path} exists; a transcript is only ever continued")
             write_json(path, self.to_json())
@@ -194,7 +193,7 @@ class Transcript:
         Raises:
             InvalidInputError: the file has changed since it was read: it is not the beginning of this transcript.
         """
-        with FileLock(lock_path(path)):
+        with locked(lock_path(path)):
             there = Transcript.read(path)
             if replace(self, steps=self.steps[: len(there.steps)]) != there:
                 raise InvalidInputError(f"{path} has changed in the meantime; nothing was written")

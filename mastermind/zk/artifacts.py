@@ -30,8 +30,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from mastermind.errors import (
     InvalidArtifactError,
     InvalidInputError,
@@ -39,6 +37,7 @@ from mastermind.errors import (
     WrongKeySetError,
     WrongProtocolError,
 )
+from mastermind.locks import locked
 from mastermind.zk.circom import CIRCOM_VERSION, find_compiler
 from mastermind.zk.circuit import CircuitSpec, ProofSystem
 from mastermind.zk.compile import (
@@ -332,7 +331,7 @@ class ArtifactStore:
             InvalidArtifactError: the keys in use are of a ceremony and damaged; `force` replaces them.
         """
         toolchain = Toolchain.install(self.home, progress)
-        with FileLock(self._folder("locks") / f"key_set_{name}.lock"):
+        with locked(self._folder("locks") / f"key_set_{name}.lock"):
             in_use = _circuits(_read_record(self.home / "key_sets" / f"{name}.json")) or {}
 
             def build(spec: CircuitSpec) -> BuiltCircuit:
@@ -508,7 +507,7 @@ class ArtifactStore:
         recipe = recipe_of(rendered, toolchain, spec.protocol)
         origin = "development" if phase1 is None else phase1.digest
         index = self._folder("recipes") / f"{recipe}-{origin[:32]}.json"
-        with FileLock(self._folder("locks") / f"{recipe}.lock"):
+        with locked(self._folder("locks") / f"{recipe}.lock"):
             if not force:
                 self._require_whole_ceremony(spec.name, in_use)
                 used = self._usable(in_use, spec, recipe)

@@ -6,6 +6,7 @@ one folder and nothing else of the machine. Translating it takes some seconds; t
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import tempfile
@@ -13,13 +14,11 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from filelock import FileLock
-
 from mastermind.errors import ToolchainError, ToolFailedError, ToolNotFoundError, ToolTimeoutError
+from mastermind.locks import locked
 from mastermind.zk.tools import Completed, Toolchain, plain_text, run
 
 if TYPE_CHECKING:  # wasmtime is loaded when there is something to compile
@@ -112,6 +111,8 @@ class PackagedCompiler:
 
     def _module(self, engine: wasmtime.Engine) -> wasmtime.Module:
         """The compiler, translated for this machine before or now."""
+        from importlib.metadata import version
+
         import wasmtime
 
         kept = self.package.parent.parent / f"circom2_{self.version}_wasmtime_{version('wasmtime')}.cwasm"
@@ -123,13 +124,16 @@ class PackagedCompiler:
         except OSError as error:
             raise ToolNotFoundError("the npm package circom2 is not installed") from error
         try:
-            with FileLock(kept.with_suffix(".lock")):
+            with locked(kept.with_suffix(".lock")):
                 with suppress(wasmtime.WasmtimeError):
                     return wasmtime.Module.deserialize_file(engine, str(kept))
                 module = wasmtime.Module(engine, source)
                 with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
                     made = Path(folder, kept.name)
-                    made.write_bytes(module.serialize())
+                    with made.open("wb") as file:
+                        file.write(module.serialize())
+                        file.flush()
+                        os.fsync(file.fileno())  # wasmtime does not notice when a part is missing
                     made.replace(kept)
                 return module
         except wasmtime.WasmtimeError as error:

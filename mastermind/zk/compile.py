@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from filelock import FileLock
-
 from mastermind.errors import CompileError, ToolFailedError, WitnessError
+from mastermind.locks import locked
 from mastermind.zk.circom import CIRCOM_VERSION, find_compiler
 from mastermind.zk.circuit import CircuitSpec
 from mastermind.zk.evidence import canonical_json
@@ -214,7 +213,7 @@ def keep(folder: Path, make: Callable[[Path], object]) -> None:
     if folder.is_dir():
         return
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_name(f"{folder.name}.lock")):
+    with locked(folder.with_name(f"{folder.name}.lock")):
         if not folder.is_dir():
             with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
                 made = Path(temporary) / "made"

@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from Crypto.Hash import keccak
-
 from mastermind.field import MODULUS
 from mastermind.zk.curve import G1Point
 from mastermind.zk.universal import UniversalKey, UniversalProof
@@ -46,6 +44,8 @@ def _coordinates(points: Iterable[G1Point | None]) -> Iterable[int]:
 
 
 def _challenge(words: Iterable[int]) -> int:
+    from Crypto.Hash import keccak  # It takes a while to load, and only FFLONK needs it.
+
     digest = keccak.new(digest_bits=256, data=b"".join(word.to_bytes(32, "big") for word in words))
     return int.from_bytes(digest.digest(), "big") % MODULUS
 

@@ -16,10 +16,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal
 
-from filelock import FileLock
-
 from mastermind.errors import InvalidArtifactError, Phase1TooSmallError
 from mastermind.field import COORDINATE_MODULUS
+from mastermind.locks import locked
 from mastermind.zk.binfile import SectionedFile
 from mastermind.zk.progress import Progress, silent
 from mastermind.zk.tools import Toolchain, run
@@ -216,7 +215,7 @@ def development_phase1(power: int, toolchain: Toolchain, home: Path, progress: P
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"development_{power}.ptau"
     record = path.with_suffix(".json")
-    with FileLock(folder / f"development_{power}.lock"):
+    with locked(folder / f"development_{power}.lock"):
         if path.is_file() and record.is_file():
             digest = file_digest(path)
             if record.read_text("utf-8", "replace") == json.dumps({"blake2b": digest}):

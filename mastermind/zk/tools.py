@@ -18,9 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock
-
 from mastermind.errors import ToolFailedError, ToolNotFoundError, ToolTimeoutError
+from mastermind.locks import locked
 from mastermind.sources import circuits_dir
 from mastermind.zk.progress import Progress, silent
 
@@ -150,7 +149,7 @@ class Toolchain:
             if npm is None:
                 raise ToolNotFoundError("npm is not installed; it comes with Node")
             target.parent.mkdir(parents=True, exist_ok=True)
-            with FileLock(target.parent / "install.lock"):
+            with locked(target.parent / "install.lock"):
                 if not target.is_dir():
                     progress("installing circom2, circomlib and snarkjs")
                     with tempfile.TemporaryDirectory(dir=target.parent) as folder:

@@ -47,7 +47,7 @@ NATIVE = NativeVerifier()
         ("late_game", "hit-and-blow", 7, "breaker"),
         ("lost_game", "hit-and-blow", 7, "master"),
         ("classic_game", "classic", 4, "breaker"),
-        ("deluxe_game", "deluxe", 12, "breaker"),
+        pytest.param("deluxe_game", "deluxe", 12, "breaker", marks=pytest.mark.thorough),
     ],
 )
 def test_a_whole_game_with_real_proofs(
