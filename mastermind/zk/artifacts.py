@@ -548,6 +548,10 @@ class ArtifactStore:
         else:
             progress(f"{spec.name}: compiling")
             compiled = compile_circuit(spec, rendered, toolchain, folder)
+        # Keys may take minutes: what can be wrong is known before.
+        from mastermind.zk.witness import require_true_sample  # Loads wasmtime, which finding keys does without.
+
+        require_true_sample(spec, compiled)
         domain, needed = required_power(compiled.r1cs, spec.protocol)
         if phase1 is None:
             phase1 = development_phase1(needed, toolchain, self.home, progress)

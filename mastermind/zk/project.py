@@ -316,7 +316,13 @@ class _Sample:
     path: Path
 
     def __call__(self) -> Mapping[str, object]:
-        return parse_inputs(self.path.read_bytes())
+        try:
+            inputs = self.path.read_bytes()
+        except OSError as error:
+            raise InvalidArtifactError(
+                f"the sample inputs {self.path} cannot be read: {error.strerror}", path=self.path
+            ) from error
+        return parse_inputs(inputs)
 
 
 def _home(given: Path | None, described: Path | None) -> Path:

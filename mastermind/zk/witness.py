@@ -17,11 +17,11 @@ from typing import Any
 
 import wasmtime
 
-from mastermind.errors import InvalidArtifactError, InvalidSignalsError, WitnessError
+from mastermind.errors import InvalidArtifactError, InvalidSignalsError, MissingSampleError, WitnessError
 from mastermind.zk import binfile
 from mastermind.zk.circom import CIRCOM_VERSION
 from mastermind.zk.circuit import CircuitSpec, SignalValues
-from mastermind.zk.compile import refused
+from mastermind.zk.compile import CompiledCircuit, refused
 from mastermind.zk.r1cs import encode_witness, read_symbols
 
 _ELEMENT_BYTES = 32
@@ -119,6 +119,20 @@ class CalculatedWitness:
             signals={name: values[wire] for name, wire in wires.items()},
             encoded=encode_witness(calculated),
         )
+
+
+def require_true_sample(spec: CircuitSpec, compiled: CompiledCircuit) -> None:
+    """Check that the sample inputs of a circuit, if it has any, are those of a true statement.
+
+    Raises:
+        InvalidSignalsError: they do not fit the circuit.
+        WitnessError: the statement is false.
+    """
+    try:
+        inputs = spec.sample()
+    except MissingSampleError:
+        return
+    WitnessCalculator(compiled.wasm.read_bytes(), spec.name).calculate(spec.check_inputs(inputs), compiled.source)
 
 
 class WitnessCalculator:

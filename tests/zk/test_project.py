@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 from mastermind.errors import (
     InvalidArtifactError,
     InvalidProjectError,
-    InvalidSignalsError,
+    MastermindError,
     MissingProjectError,
     MissingSampleError,
     WrongKeySetError,
@@ -227,14 +226,27 @@ def test_from_a_description_to_a_judged_proof(
     assert project.store.remove_circuit(spec) == []
 
 
-def test_a_sample_that_is_no_statement_fails_the_setup(root: Path, store: ArtifactStore, phase1: Phase1) -> None:
+@pytest.mark.parametrize(
+    ("sample", "said"),
+    [
+        ('{"y": 12, "z": 3}', "z"),
+        ('{"y": 13, "x": 3}', "Product in circuits/product.circom"),
+        (None, "sample.json cannot be read"),
+    ],
+)
+def test_a_sample_that_is_no_true_statement_fails_the_setup_before_there_are_keys(
+    root: Path, store: ArtifactStore, phase1: Phase1, sample: str | None, said: str
+) -> None:
     fresh_store(root / "made", store.home)
     (root / "pyproject.toml").write_text(FULL.replace('ptau = "phase1.ptau"', ""), "utf-8")
-    (root / "sample.json").write_text(json.dumps({"y": 12, "z": 3}), "utf-8")
+    (root / "sample.json").unlink()
+    if sample is not None:
+        (root / "sample.json").write_text(sample, "utf-8")
     project = Project.find(root)
     spec = project.circuit("product")
-    with pytest.raises(InvalidSignalsError) as refusal:
-        project.setup(spec)
-    assert refusal.value.signal == "z"
+    steps: list[str] = []
+    with pytest.raises(MastermindError, match=said):
+        project.setup(spec, progress=steps.append)
+    assert steps == []  # compiled before, and no step after that
     with pytest.raises(WrongKeySetError):
         project.load(spec)
