@@ -99,7 +99,8 @@ def import_key_set(
                 circuit.require_current()
             _verify_ceremonies(store, path, loaded, ptaus, progress)
             for circuit in loaded.values():
-                # The key set id covers the verifying keys; this shows that program and proving key go with them.
+                # The key set id covers the verifying keys. That proofs hide the witness is checked with the header of
+                # each proving key; this shows that it and the program prove at least one true statement.
                 self_test(circuit)
             found = KeySet(name, loaded)
             if found.artifacts != artifacts or found.id != identifier:

@@ -22,6 +22,8 @@ _GROTH16 = 1
 _PERSON, _BEACON = 0, 1
 _CONTRIBUTION_BYTES = 64 * 3 + 128 + 64
 _MAX_CONTRIBUTIONS = 10_000
+#: Where beta_1 and delta_1 are in the header.
+_BETA_1, _DELTA_1 = 84 + 64, 84 + 384
 _INVERSE_R = pow(1 << 256, -1, Q)
 
 
@@ -62,7 +64,7 @@ class ZkeyHeader:
         """Read and check the header.
 
         Raises:
-            InvalidArtifactError: not a Groth16 zkey over BN254, or damaged.
+            InvalidArtifactError: not a Groth16 zkey over BN254, or damaged, or one whose proofs would hide nothing.
             InsecureKeyError: phase 2 has no contribution but beacons, or left delta where it was.
         """
         file = SectionedFile.open(path, b"zkey")
@@ -87,6 +89,9 @@ class ZkeyHeader:
             contributions=_contributions(file),
         )
         require_contribution(header.gamma, header.delta)
+        # A proof is blinded by r delta_1, and hides nothing when that is the point at infinity (stored as zeros).
+        if not all(on_curve(_g1(data, at)) for at in (_BETA_1, _DELTA_1)):
+            raise InvalidArtifactError(f"{path.name} has no point for beta or delta in G1", path=path)
         if not all(contribution.on_curves for contribution in header.contributions):
             raise InvalidArtifactError(f"{path.name} has a contribution with a point off its curve", path=path)
         if not header.contributions:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import Path
@@ -32,12 +34,12 @@ from mastermind.zk.curve import G1_GENERATOR, G2_GENERATOR, G1Point, G2Point
 from mastermind.zk.evidence import Proof, VerifyingKey, public_json
 from mastermind.zk.pairing import to_py_ecc_g1
 from mastermind.zk.phase1 import Phase1
-from mastermind.zk.prove import self_test
+from mastermind.zk.prove import NativeProver, self_test
 from mastermind.zk.setup import CONTRIBUTOR, make_keys
 from mastermind.zk.tools import Completed, Toolchain, run
 from mastermind.zk.verify import NativeVerifier
 from mastermind.zk.zkey import ZkeyHeader
-from tests.zk.tiny import copied, product, sign_again
+from tests.zk.tiny import copied, product, product_inputs, sign_again
 
 RULES = Rules.parse("hit-and-blow")
 
@@ -225,6 +227,36 @@ def test_set_1_a_key_set_with_the_initial_key_is_refused_and_built_again(
     again = fresh.build_key_set("products", [spec], self_test)["product"]
     assert again.digest not in (good.digest, bad.digest)
     assert fresh.load_key_set("products", [spec])["product"] == again
+
+
+def unblinded(zkey: Path, *, at: Sequence[int] = (148, 468)) -> None:
+    """Take beta and delta (`at` these places) and the points of B out of what a zkey has in G1."""
+    file = SectionedFile.open(zkey, b"zkey")
+    sections = {number: file.read(number) for number in file.sections}
+    for place in at:
+        sections[2] = sections[2][:place] + bytes(64) + sections[2][place + 64 :]
+    sections[6] = bytes(len(sections[6]))
+    zkey.write_bytes(binfile.build(b"zkey", file.version, list(sections.items())))
+
+
+def test_a_key_whose_proofs_would_hide_nothing_is_refused(tiny: BuiltCircuit, tmp_path: Path) -> None:
+    """Its verifying key is the honest one and its proofs verify, but one witness has one A."""
+    bad = copied(tiny, tmp_path / "artifact")
+    unblinded(bad.zkey)
+    bad = sign_again(bad)
+    first, second = (NativeProver().prove(bad, product_inputs(3)).proof for _ in range(2))
+    assert first.a == second.a
+    with pytest.raises(InvalidArtifactError, match="beta or delta"):
+        BuiltCircuit.load(bad.folder, bad.spec)
+
+
+@pytest.mark.parametrize("at", [148, 468], ids=["beta", "delta"])
+def test_both_points_of_g1_are_looked_at(tiny: BuiltCircuit, tmp_path: Path, at: int) -> None:
+    zkey = tmp_path / "product.zkey"
+    shutil.copy(tiny.zkey, zkey)
+    unblinded(zkey, at=[at])
+    with pytest.raises(InvalidArtifactError, match="beta or delta"):
+        ZkeyHeader.read(zkey)
 
 
 # SET-5: contributions are counted.

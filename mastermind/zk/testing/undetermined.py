@@ -13,7 +13,8 @@ changes a signal, or two in one linear equation, adapts all else, and lets the c
 verdicts:
 
     unique           proved
-    idle             many values, but only where the signal is in no constraint at all (the inverse in a test for zero)
+    idle             many values, but only where the signal is in no constraint at all (the inverse in a test for zero);
+                     never said of an output or a derived input, which others rely on
     free             not looked at, because the caller says that it may have many values, and why
     counterexample   two witnesses that both builds of the circuit accept
     unknown          neither: no proof, and nothing was found
@@ -148,6 +149,8 @@ class _Search:
             if name not in labels and name not in kinds.values():
                 raise InvalidInputError(f"{spec.name} has no signal {name}")
         results = {f"main.{label}" for name in derived for label in labels.get(name, ())}
+        #: Never idle: others rely on them where no constraint does.
+        self.results = results | {f"main.{label}" for label in spec.output_labels}
         self.given = [signal for signal in self.system.inputs if signal not in results]
         self.free_inputs = {f"main.{label}" for name in free for label in labels.get(name, ())}
         self.free = {signal for signal, kind in kinds.items() if kind in free}
@@ -209,7 +212,7 @@ class _Search:
         wire = self.system.wires[signal]
         if wire in proved.unique:
             return Verdict.UNIQUE
-        return Verdict.IDLE if wire in proved.idle else Verdict.UNKNOWN
+        return Verdict.IDLE if wire in proved.idle and signal not in self.results else Verdict.UNKNOWN
 
     def _changes(
         self, witness: Witness, signal: str, proved: Propagation, open_signals: Collection[str]

@@ -69,6 +69,25 @@ def test_a_choice_with_a_reason_is_no_finding(circuits: Circuits) -> None:
         circuit.undetermined([{"low": 3, "high": 5}], free={"middle": "there is none"})
 
 
+QUOTIENT = """pragma circom 2.2.0;
+template Divide() {
+    signal input a;
+    signal input b;
+    signal output q;
+    q <-- b == 0 ? 0 : a / b;
+    q * b === a;
+}
+component main { public [a, b] } = Divide();
+"""
+
+
+def test_an_output_that_is_in_no_constraint_is_a_choice(circuits: Circuits, tmp_path: Path) -> None:
+    (tmp_path / "divide.circom").write_text(QUOTIENT, "utf-8")
+    circuit = circuits.load(tmp_path / "divide.circom")
+    assert circuit.undetermined([{"a": 6, "b": 3}]).verdicts["main.q"] is Verdict.UNKNOWN
+    assert "main.q" in circuit.undetermined([{"a": 6, "b": 3}, {"a": 0, "b": 0}]).counterexamples
+
+
 RANGE = """pragma circom 2.2.0;
 include "circomlib/bitify.circom";
 template InRange() {
