@@ -280,7 +280,10 @@ class CeremonyTranscript:
         if not _HEX_64.fullmatch(digest):
             raise InvalidInputError("a published digest has 64 hexadecimal digits; give the whole of it")
         if digest not in {self.digest, *(made.digest for made in self.contributions)}:
-            raise RejectedCeremonyError(f"the digest {digest[:16]} is not in this transcript: it is another ceremony")
+            raise RejectedCeremonyError(
+                f"the digest {digest[:16]} is not in this transcript: it is another ceremony, "
+                "or somebody has left that contribution out"
+            )
 
     def require_contributions(self, circuit: str, found: tuple[Contribution, ...]) -> None:
         """Check that the contributions in the key of a circuit are those of this transcript, in order.

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from py_ecc import optimized_bn128 as bn128
 
 from mastermind.errors import InvalidInputError, WrongProtocolError
 from mastermind.field import COORDINATE_MODULUS, MODULUS
 from mastermind.zk.artifacts import ArtifactStore, BuiltCircuit, KeySet
-from mastermind.zk.curve import G1Point, G2Point
-from mastermind.zk.evidence import Proof, public_json
+from mastermind.zk.curve import G1_GENERATOR, G2_GENERATOR, G1Point, G2Point
+from mastermind.zk.evidence import Proof, VerifyingKey, public_json
 from mastermind.zk.prove import NativeProver, ProvedStatement
 from mastermind.zk.solidity import calldata, groth16_verifier, universal_verifier
 from mastermind.zk.tools import Toolchain, run
@@ -91,6 +92,19 @@ def test_the_contract_accepts_a_proof_and_refuses_every_change(
     }
     answers = call(evm, source, "Verifier", [good, *bad.values()])
     assert dict(zip(["good", *bad], answers, strict=True)) == {"good": True, **dict.fromkeys(bad, False)}
+
+
+def test_a_proof_with_a_point_at_infinity_is_refused(evm: Path) -> None:
+    """As all verifiers here do, also when the equation holds: e(2 G, H) = e(G, H) e(G, H) e(0, H)."""
+    twice = bn128.normalize(bn128.double(bn128.G1))
+    key = VerifyingKey(
+        alpha=G1_GENERATOR, beta=G2_GENERATOR, gamma=G2_GENERATOR, delta=G2_GENERATOR, ic=(G1_GENERATOR, G1_GENERATOR)
+    )
+    at_infinity = Proof(G1Point(int(twice[0]), int(twice[1])), G2_GENERATOR, G1Point(0, 0))
+    # With one more of G in the statement, C = -G is a point like others, and the same equation holds.
+    affine = Proof(at_infinity.a, G2_GENERATOR, G1Point(1, COORDINATE_MODULUS - 2))
+    calls = [arguments((0,), at_infinity), arguments((1,), affine)]
+    assert call(evm, groth16_verifier(key, "Verifier", ["x"]), "Verifier", calls) == [False, True]
 
 
 def test_vin_9_every_signal_is_checked_against_r_and_nothing_else(hit_and_blow: KeySet) -> None:

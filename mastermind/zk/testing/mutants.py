@@ -60,8 +60,9 @@ def surviving_mutants(
         InvalidInputError: there is no true case, it accepts a false one, or `derived` names no public input.
     """
     refused = [case if isinstance(case, Witness) else circuit.open.calculate(case) for case in false]
-    if any(witness.accepted for witness in refused):
-        raise InvalidInputError(f"{circuit.spec.name} accepts a case that is said to be false")
+    for number, witness in enumerate(refused, 1):
+        if witness.accepted:
+            raise InvalidInputError(f"{circuit.spec.name} accepts false case {number}")
     prover = Prover(circuit, [circuit.witness(case) for case in true], refused, derived, holds, values)
     guards = (guard(circuit.open, row) for row in range(len(circuit.open.r1cs.constraints)))
     return [found for found in guards if where(found) and prover.against(found.row) is None]
