@@ -46,7 +46,7 @@ from mastermind.cli.statements import (
     write_statement,
 )
 from mastermind.errors import InvalidInputError, WrongKeySetError, WrongProtocolError, counted
-from mastermind.zk.artifacts import BuiltCircuit
+from mastermind.zk.artifacts import VERIFYING_KEY, BuiltCircuit
 from mastermind.zk.circuit import PROTOCOLS, CircuitSpec, ProofSystem, Signal
 from mastermind.zk.evidence import Proof, VerifyingKey, parse_public_signals, public_json
 from mastermind.zk.progress import Progress
@@ -430,19 +430,40 @@ def verify(
     else:
         spec, keys = _discovered(project, spec, quiet=as_json), "foreign"
         key = _read_key(key_file, spec)
-    if isinstance(key, VerifyingKey):
+    checks: list[Check] = []
+    rejection = _of_another_protocol(proof, spec)
+    if not rejection and isinstance(key, VerifyingKey):
         checks = check_all(make_verifiers(verifier_name, project.store), key, public, proof)
-    else:
+    elif not rejection:
+        assert isinstance(key, UniversalKey)
         universal = UniversalVerifier(SnarkjsCli(Toolchain.install(project.home)))
         checks = [Check.run(universal.name, partial(universal.judge, key, public, proof))]
+    refused = any(not check.accepted for check in checks)
+    if refused and not as_json and key_file is None and _has_another_key(folder, key):
+        click.echo(f"{folder / VERIFYING_KEY} is not the key in use: the proof may have been made under it", err=True)
     report_verdict(
         checks,
-        rejection="",
+        rejection=rejection,
         circuit=spec.name,
         keys=keys,
         public=labelled(spec.public_labels, public),
         as_json=as_json,
     )
+
+
+def _of_another_protocol(proof: object, spec: CircuitSpec) -> str:
+    """Why a proof cannot be one of this circuit's protocol; nothing when it says that it is, or says nothing clear."""
+    said = proof.get("protocol") if isinstance(proof, dict) else None
+    if isinstance(said, str) and said in PROTOCOLS and said != spec.protocol:
+        return f"the proof is one of {said}, and {spec.name} is set up for {spec.protocol}"
+    return ""
+
+
+def _has_another_key(folder: Path, key: VerifyingKey | UniversalKey) -> bool:
+    try:
+        return bool(json.loads((folder / VERIFYING_KEY).read_bytes()) != key.to_json())
+    except (OSError, ValueError, RecursionError):
+        return False
 
 
 @zk.command(epilog=EXIT_CODES)

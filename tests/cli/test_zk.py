@@ -332,6 +332,28 @@ def test_verify_looks_at_its_own_key_or_the_given_one(zk: Shell) -> None:
     assert zk("verify", "square", "proof", "--key", "proof/verification_key.json").exit_code == BAD_INPUT
 
 
+def test_a_rejection_says_when_the_proof_came_with_another_key(zk: Shell) -> None:
+    change(zk.root / "proof" / "public.json", set_signal(str(OUTPUT + 1)))
+    rejected = zk("verify", "square", "proof")
+    assert (rejected.exit_code, rejected.err) == (REJECTED, "")
+
+    def other_alpha(key: dict[str, Any]) -> None:
+        key["vk_alpha_1"] = ["1", "2", "1"]
+
+    change(zk.root / "proof" / "verification_key.json", other_alpha)
+    rejected = zk("verify", "square", "proof")
+    assert rejected.exit_code == REJECTED
+    assert "verification_key.json is not the key in use" in rejected.err
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_proof_of_another_protocol_is_called_one(zk: Shell, as_json: bool) -> None:
+    change(zk.root / "proof" / "proof.json", lambda proof: proof.update(protocol="plonk"))
+    rejected = zk("verify", "square", "proof", *(["--json"] if as_json else []))
+    assert rejected.exit_code == REJECTED
+    assert "the proof is one of plonk, and square is set up for groth16" in rejected.out
+
+
 def test_a_prover_that_the_protocol_does_not_have_is_refused(zk: Shell) -> None:
     done = zk("prove", "square", "--protocol", "plonk", "--prover", "native", "--inputs", "inputs.json", "--out", "o")
     assert done.exit_code == BAD_INPUT
