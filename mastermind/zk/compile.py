@@ -36,6 +36,8 @@ _DIAGNOSTIC = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _PLACE = re.compile(r'┌─ "(?P<file>[^"]+)":(?P<line>\d+):\d+')
+#: The line that a diagnostic shows, and what it underlines in it, with a label.
+_SHOWN = re.compile(r"^ *\d+ │ (?P<text>.*)\n *│ (?P<before> *)(?P<marks>\^+) ?(?P<label>.*)$", re.MULTILINE)
 _ABOUT = re.compile(r'In template "(\w+)\(')
 #: How a witness program names the template whose check has failed; it numbers the instances.
 _REFUSED = re.compile(r"\bin template (\w+?)(?:_\d+)? line: (\d+)")
@@ -228,10 +230,10 @@ def refused(name: str, said: str, source: Path | None) -> WitnessError:
         said: by the program.
         source: the folder of the rendered source, which knows the file; None where there is none.
     """
-    place = _REFUSED.search(said)
-    if place is None:
+    # The template that refuses comes first, then those that it is in.
+    places = [(place[1], int(place[2])) for place in _REFUSED.finditer(said)]
+    if not places:
         return WitnessError(f"the inputs do not satisfy {name}")
-    template, line = place[1], int(place[2])
     files = (
         {}
         if source is None
@@ -241,12 +243,19 @@ def refused(name: str, said: str, source: Path | None) -> WitnessError:
             if path.is_file()
         }
     )
-    declared = declared_in(files).get(template)
-    file = None if declared is None else shown_path(declared)
-    where = template if file is None else f"{template} in {file}"
-    return WitnessError(
-        f"the inputs do not satisfy {name}: {where}, line {line}, refuses them", template=template, file=file, line=line
-    )
+    declared = declared_in(files)
+
+    def where(template: str, line: int) -> str:
+        file = declared.get(template)
+        return f"{template}, line {line}" if file is None else f"{template} in {shown_path(file)}, line {line}"
+
+    (template, line), *around = places
+    file = declared.get(template)
+    message = f"the inputs do not satisfy {name}: {where(template, line)}, refuses them"
+    own = [place for place in around if not is_circomlib(declared.get(place[0], ""))]
+    if own and file is not None and is_circomlib(file):
+        message += f"; it is used by {where(*own[0])}"
+    return WitnessError(message, template=template, file=None if file is None else shown_path(file), line=line)
 
 
 def _require_accepted(spec: CircuitSpec, rendered: RenderedCircuit, diagnostics: Sequence[re.Match[str]]) -> None:
@@ -264,11 +273,11 @@ def _require_accepted(spec: CircuitSpec, rendered: RenderedCircuit, diagnostics:
     if not errors and not warnings:
         return
     first = (*errors, *warnings)[0]
-    reason = _reason(first)
+    reason = _reason(first) + _detail(first)
     place = _PLACE.search(first.group())
     file, line = (shown_path(place["file"]), int(place["line"])) if place else (None, None)
     where = f"{file}, line {line}: " if place else ""
-    hint = "" if errors else _warning_hint(spec, first["code"], list(dict.fromkeys(map(_reason, warnings))))
+    hint = "" if errors else _warning_hint(spec, first["code"], list(dict.fromkeys(map(_known_by, warnings))))
     raise CompileError(f"{rendered.name} does not compile: {where}{reason}{hint}", file=file, line=line, reason=reason)
 
 
@@ -276,11 +285,28 @@ def _reason(diagnostic: re.Match[str]) -> str:
     return diagnostic["reason"].splitlines()[0].strip()
 
 
-def _warning_hint(spec: CircuitSpec, code: str, reasons: Sequence[str]) -> str:
+def _detail(diagnostic: re.Match[str]) -> str:
+    """What of the line is meant: the compiler gives names there only."""
+    shown = _SHOWN.search(diagnostic.group())
+    if shown is None:
+        return ""
+    marked = shown["text"][len(shown["before"]) :][: len(shown["marks"])].strip()
+    return f" (`{marked}`)" if shown["label"] in ("", "found here") else f" (`{marked}`: {shown['label']})"
+
+
+def _known_by(diagnostic: re.Match[str]) -> str:
+    """A text by which to accept a warning and no other: the line it is about, where it shows one."""
+    shown = _SHOWN.search(diagnostic.group())
+    text = shown["text"].strip() if shown else ""
+    return text if text and "'" not in text else _reason(diagnostic)
+
+
+def _warning_hint(spec: CircuitSpec, code: str, texts: Sequence[str]) -> str:
     """What to do about warnings: the lines for a project's file stand by themselves, to be copied."""
     unused = "if outputs are unused on purpose, `_ <== Template(...)(...)` says so; " if code == "CA02" else ""
-    listed = "".join(f"    {{ text = '{reason}', reason = \"...\" }},\n" for reason in reasons)
+    listed = "".join(f"    {{ text = '{text}', reason = \"...\" }},\n" for text in texts)
     return (
-        f" ({code}, a warning, which fails the build; {unused}what is meant is accepted by this in pyproject.toml:)\n\n"
+        f" ({code}, a warning, which fails the build; {unused}what is meant is accepted by this in pyproject.toml; "
+        f"a table that is there already needs the last key only:)\n\n"
         f"[tool.mastermind.zk.circuits.{spec.name}]\nsource = '{spec.template}'\naccepted-warnings = [\n{listed}]"
     )

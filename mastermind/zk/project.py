@@ -337,7 +337,7 @@ def _read_table(path: Path) -> dict[str, Any] | None:
         table: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InvalidProjectError(f"{path} cannot be read: {error}", field=FILE) from error
     for name in TABLE.split("."):
         if name not in table:

@@ -69,7 +69,10 @@ def render(spec: CircuitSpec, circomlib: Path) -> RenderedCircuit:
         try:
             files[path] = source.read_text("utf-8")
         except OSError as error:
-            raise InvalidArtifactError(f"{spec.name} includes {source}, which is missing", path=source) from error
+            by = next(by for by, text in files.items() if path in _includes({by: text}))
+            raise InvalidArtifactError(
+                f"{shown_path(by)} includes {shown_path(path)}, which circomlib does not have", path=source
+            ) from error
         waiting += [included for included in _includes({path: files[path]}) if included not in files]
     return RenderedCircuit(spec.name, spec.template.removesuffix(".j2"), files)
 
@@ -136,8 +139,10 @@ def _render_own(spec: CircuitSpec) -> dict[str, str]:
             else:
                 source = spec.sources / path
                 files[path] = source.read_text("utf-8")
-        except (jinja2.TemplateError, OSError) as error:
-            raise InvalidArtifactError(f"cannot render {source}: {error}", path=source) from error
+        except (jinja2.TemplateError, OSError, ValueError, ArithmeticError, TypeError, RecursionError) as error:
+            # The latter are those of a source that is no UTF-8, of paths that cannot be, and of a template's own sums.
+            by = next((f", included by {by}" for by, text in files.items() if path in _includes({by: text})), "")
+            raise InvalidArtifactError(f"cannot render {source}{by}: {error}", path=source) from error
         waiting += _includes({path: files[path]})
     for name in sorted(spec.parameters.keys() - environment.used):
         # Most likely misspelled, and what was meant is not what would be built.

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from mastermind.errors import CompileError, InvalidArtifactError, ToolFailedError
+from mastermind.errors import CompileError, InvalidArtifactError, ToolFailedError, WitnessError
 from mastermind.zk import compile
 from mastermind.zk.circom import PackagedCompiler
+from mastermind.zk.circuit import CircuitSpec
 from mastermind.zk.compile import compile_circuit
 from mastermind.zk.r1cs import R1cs
 from mastermind.zk.render import own_digests, render
 from mastermind.zk.tools import Completed, Toolchain
+from mastermind.zk.witness import WitnessCalculator
 from tests.zk.tiny import TEMPLATE, product
 
 
@@ -109,6 +112,71 @@ def test_cir_3_errors_and_warnings_fail_the_build_and_name_the_line(
     else:
         assert "Product" in failure.value.reason
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def compile_error(spec: CircuitSpec, toolchain: Toolchain, circomlib: Path, out: Path) -> CompileError:
+    with pytest.raises(CompileError) as failure:
+        compile_circuit(spec, render(spec, circomlib), toolchain, out)
+    return failure.value
+
+
+def test_an_error_names_what_it_is_about(toolchain: Toolchain, circomlib: Path, tmp_path: Path) -> None:
+    spec = product(tmp_path / "src", template=with_line("signal a <== nothing + 1;"))
+    error = compile_error(spec, toolchain, circomlib, tmp_path / "out")
+    assert error.reason == "Undeclared symbol (`nothing`: Using unknown symbol)"
+
+
+def test_cir_3_a_hint_accepts_one_assignment_and_no_other(
+    toolchain: Toolchain, circomlib: Path, tmp_path: Path
+) -> None:
+    one, other = "signal a <-- x + 1; a * x === y;", "signal a <-- x + 2; a * x === y;"
+    spec = product(tmp_path / "src", template=with_line(one))
+    hint = str(compile_error(spec, toolchain, circomlib, tmp_path / "out"))
+    found = re.search(r"text = '(.*)'", hint)
+    assert found is not None
+    accepted = ((found[1], "a test"),)
+    listed = replace(spec, accepted_warnings=accepted)
+    assert compile_circuit(listed, render(listed, circomlib), toolchain, tmp_path / "out").r1cs.is_file()
+    changed = replace(product(tmp_path / "src", template=with_line(other)), accepted_warnings=accepted)
+    assert "x + 2" in compile_error(changed, toolchain, circomlib, tmp_path / "other").reason
+
+
+def test_a_refusal_within_circomlib_leads_to_ones_own_line(
+    toolchain: Toolchain, circomlib: Path, tmp_path: Path
+) -> None:
+    line = "signal bits[2] <== Num2Bits(2)(x);\n    _ <== Num2Bits(2)(y);"
+    template = 'include "circomlib/circuits/bitify.circom";\n'.join(with_line(line).split("\n\n", 1))
+    spec = product(tmp_path / "src", template=template)
+    compiled = compile_circuit(spec, render(spec, circomlib), toolchain, tmp_path / "out")
+    calculator = WitnessCalculator(compiled.wasm.read_bytes(), spec.name)
+    with pytest.raises(WitnessError, match=r"used by Product in product\.circom, line ") as refusal:
+        calculator.calculate({"y": [6], "x": [2]}, compiled.source)
+    assert refusal.value.template == "Num2Bits"
+    number = int(str(refusal.value).rpartition(" ")[2])
+    assert "Num2Bits(2)(y)" in (compiled.source / "product.circom").read_text("utf-8").splitlines()[number - 1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"// \xe9",
+        b'include "a\0b.circom";',
+        b"{{ 1 // nothing }}",
+        b"{{ 1 // (offset - 1) }}",
+        b"{{ offset + 'x' }}",
+        b'include "other.circom";',
+        b'include "circomlib/circuits/other.circom";',
+    ],
+)
+def test_a_source_that_cannot_be_rendered_is_bad_input(circomlib: Path, tmp_path: Path, text: bytes) -> None:
+    spec = product(tmp_path / "src")
+    source = tmp_path / "src" / spec.template
+    source.write_bytes(text + b"\n" + source.read_bytes())
+    with pytest.raises(InvalidArtifactError) as refusal:
+        render(spec, circomlib)
+    if b"other" in text:
+        assert "product.circom" in str(refusal.value)
+        assert "other.circom" in str(refusal.value)
 
 
 def test_cir_3_a_warning_that_is_listed_with_a_reason_passes(
