@@ -2,7 +2,8 @@
 
 Owns the calling convention of that WASM (circom 2: `setInputSignal`, `getWitness`, a shared 32-byte word). Every
 calculation has an instance of its own, so calculations neither meet nor leave anything behind; the compiled
-module is shared, and kept in wasmtime's cache.
+module is shared, and kept in wasmtime's cache. A program may be anybody's and have no end: it runs in a thread that
+can be stopped, for so long and in so much memory.
 """
 
 from __future__ import annotations
@@ -24,7 +25,12 @@ from mastermind.zk.circuit import CircuitSpec, SignalValues
 from mastermind.zk.compile import CompiledCircuit, refused
 from mastermind.zk.r1cs import encode_witness, read_symbols
 
+#: Even a large circuit takes seconds.
+TIMEOUT_S = 600.0
+
 _ELEMENT_BYTES = 32
+#: All that 32-bit addresses reach.
+_MEMORY_BYTES = 4 << 30
 _PAGE_BYTES = 1 << 16
 _RUNTIME = "runtime"
 #: What circom's runtime functions take; an import beyond these comes from another compiler version.
@@ -67,6 +73,7 @@ def _engine() -> wasmtime.Engine:
 @cache
 def _one_engine() -> wasmtime.Engine:
     config = wasmtime.Config()
+    config.epoch_interruption = True
     try:
         config.cache = True
     except wasmtime.WasmtimeError:
@@ -172,11 +179,22 @@ class WitnessCalculator:
 
         Raises:
             InvalidSignalsError: an input that the circuit does not have, or of another size.
-            WitnessError: the circuit has no witness for these inputs. The message names no value.
+            WitnessError: the circuit has no witness for these inputs, or its program failed or did not end in time.
+                The message names no value.
         """
-        # Closed at once: left to the garbage collector, a store with callbacks is never freed.
-        with wasmtime.Store(_engine()) as store:
-            return self._calculate(store, inputs, source)
+        calculation = _Calculation(lambda store: self._calculate(store, inputs, source))
+        try:
+            ended = calculation.wait(TIMEOUT_S)
+        finally:
+            calculation.stop()
+        if not ended:
+            raise WitnessError(f"the witness program of {self._name} did not finish within {TIMEOUT_S:g} s")
+        error = calculation.error
+        if isinstance(error, wasmtime.Trap | wasmtime.WasmtimeError):
+            raise WitnessError(f"the witness program of {self._name} failed: {_reason(error)}") from error
+        if error is not None:
+            raise error
+        return calculation.witness
 
     def _calculate(self, store: wasmtime.Store, inputs: Mapping[str, Sequence[int]], source: Path | None) -> bytes:
         messages: list[str] = []
@@ -234,6 +252,63 @@ class WitnessCalculator:
         collector = wasmtime.Instance(store, _collector(), [memory, _function(exports["getWitness"])])
         _function(collector.exports(store)["collect"])(store, count, shared, start)
         return bytes(memory.read(store, start, start + size_bytes))
+
+
+class _Calculation:
+    """A calculation that has been started, in a thread of its own: Python sees no Ctrl-C while its own runs WASM."""
+
+    def __init__(self, calculate: Callable[[wasmtime.Store], bytes]) -> None:
+        self._calculate = calculate
+        self._stopping = False
+        self._done = threading.Event()
+        self.witness = b""
+        #: What ended it before it had a witness.
+        self.error: Exception | None = None
+        self._thread = threading.Thread(target=self._run, name="witness", daemon=True)
+        self._thread.start()
+
+    def wait(self, timeout_s: float) -> bool:
+        """Whether it has ended within this time."""
+        return self._done.wait(timeout_s)
+
+    def stop(self) -> None:
+        """End it, if it has not ended."""
+        self._stopping = True
+        while not self._done.wait(0.05):
+            _engine().increment_epoch()  # once is enough, unless it is just starting
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            while not self._attempt():
+                pass
+        except Exception as error:  # whatever it is: the caller raises it, in its own thread
+            self.error = error.with_traceback(None)  # which holds the inputs
+        finally:
+            self._done.set()
+
+    def _attempt(self) -> bool:
+        """Calculate. False when it was interrupted because another one had to stop: an epoch is the whole engine's."""
+        # Closed at once: left to the garbage collector, a store with callbacks is never freed.
+        with wasmtime.Store(_engine()) as store:
+            store.set_epoch_deadline(1)
+            store.set_limits(memory_size=_MEMORY_BYTES, memories=1)
+            try:
+                self.witness = self._calculate(store)
+            except wasmtime.Trap as trap:
+                if self._stopping or trap.trap_code is not wasmtime.TrapCode.INTERRUPT:
+                    raise
+                return False
+        return True
+
+
+def _reason(error: wasmtime.Trap | wasmtime.WasmtimeError) -> str:
+    """What stopped a program. Nothing of the error's own text: it may tell addresses, which may depend on secrets."""
+    if not isinstance(error, wasmtime.Trap):
+        return "it cannot be run, or asks for more memory than there is"
+    if error.trap_code is wasmtime.TrapCode.STACK_OVERFLOW:
+        return "it calls itself too often, and the stack is full"
+    return "it made an invalid operation"
 
 
 def _ignore(*_: object) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 import wasmtime
 
-from mastermind.errors import InvalidArtifactError, ToolFailedError, ToolNotFoundError, ToolTimeoutError
+from mastermind.errors import InvalidArtifactError, ToolFailedError, ToolNotFoundError, ToolTimeoutError, WitnessError
 from mastermind.zk.artifacts import ArtifactStore, BuiltCircuit, KeySet
 from mastermind.zk.circom import CIRCOM_VERSION, NativeCompiler, PackagedCompiler, find_compiler
 from mastermind.zk.circuit import CircuitSpec, Signal
@@ -29,7 +29,7 @@ from mastermind.zk.render import render
 from mastermind.zk.snarkjs import SnarkjsCli, SnarkjsWorker
 from mastermind.zk.tools import MINIMUM_NODE, Toolchain, find_node, run
 from mastermind.zk.verify import NativeVerifier, SnarkjsVerifier
-from mastermind.zk.witness import WitnessCalculator
+from mastermind.zk.witness import WitnessCalculator, _Calculation
 from tests.zk.tiny import copied, fresh_store, product, product_inputs, sign_again
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -340,10 +340,15 @@ def test_tlc_6_folders_with_spaces_and_dots_build_and_prove(
 
 def with_import(name: str) -> bytes:
     """A witness program, empty but complete, that wants one more import."""
+    return witness_program(f'(import "runtime" "{name}" (func))')
+
+
+def witness_program(imports: str = "", init: str = "") -> bytes:
+    """A witness program, complete, that does nothing but this when it begins."""
     text = f"""(module
-      (import "runtime" "{name}" (func))
+      {imports}
       (memory (export "memory") 1)
-      (func (export "init") (param i32)) (func (export "setInputSignal") (param i32 i32 i32))
+      (func $init (export "init") (param i32) {init}) (func (export "setInputSignal") (param i32 i32 i32))
       (func (export "getInputSignalSize") (param i32 i32) (result i32) i32.const 1)
       (func (export "getWitnessSize") (result i32) i32.const 1)
       (func (export "getInputSize") (result i32) i32.const 1)
@@ -376,6 +381,71 @@ def test_tlc_4_a_witness_program_with_an_unknown_import_is_refused(
 def test_tlc_4_wasm_that_is_no_witness_program_is_refused(text: str) -> None:
     with pytest.raises(InvalidArtifactError):
         WitnessCalculator(bytes(wasmtime.wat2wasm(text)), "x")
+
+
+#: Ends only when the byte at 0 is not 0 any more, which nobody sees to.
+ENDLESS = "(loop $again (br_if $again (i32.eqz (i32.load8_u (i32.const 0)))))"
+
+
+@pytest.mark.parametrize(
+    ("init", "what"),
+    [
+        ("(call $init (i32.const 1))", "it calls itself too often"),
+        ("unreachable", "it made an invalid operation"),
+        ("(drop (i32.load (i32.const 65536)))", "it made an invalid operation"),
+    ],
+)
+def test_tlc_4_a_witness_program_that_fails_is_told_in_one_sentence(init: str, what: str) -> None:
+    assert WitnessCalculator(witness_program(init="(drop (i32.load (i32.const 0)))"), "x").calculate({"x": [7]})
+    with pytest.raises(WitnessError) as refusal:
+        WitnessCalculator(witness_program(init=init), "x").calculate({"x": [7]})
+    assert what in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_tlc_4_a_witness_program_has_one_memory() -> None:
+    """And with it no more than 32-bit addresses reach."""
+    assert WitnessCalculator(witness_program(), "x").calculate({"x": [7]})
+    two = WitnessCalculator(witness_program("(memory 1)"), "x")
+    with pytest.raises(WitnessError, match="memory"):
+        two.calculate({"x": [7]})
+
+
+def test_tlc_4_an_endless_witness_program_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mastermind.zk.witness.TIMEOUT_S", 0.2)
+    assert WitnessCalculator(witness_program(), "x").calculate({"x": [7]})
+    with pytest.raises(WitnessError, match=r"did not finish within 0\.2 s"):
+        WitnessCalculator(witness_program(init=ENDLESS), "x").calculate({"x": [7]})
+
+
+def test_tlc_4_stopping_one_witness_program_leaves_another_its_witness() -> None:
+    """They share an engine: the other one is interrupted too, and begins again."""
+    endless = WitnessCalculator(witness_program(init=ENDLESS), "x")
+    programs = [endless, WitnessCalculator(witness_program(), "x")]
+    begun = threading.Event()
+
+    def calculate(store: wasmtime.Store) -> bytes:
+        program = programs.pop(0)  # endless when it begins, and not when it begins again
+        begun.set()
+        return program._calculate(store, {"x": [7]}, None)
+
+    other = _Calculation(calculate)
+    begun.wait()
+    stopped = _Calculation(lambda store: endless._calculate(store, {"x": [7]}, None))
+    stopped.stop()
+    assert other.wait(10)
+    other.stop()
+    assert (other.error, other.witness[0]) == (None, 7)
+
+
+def test_tlc_4_ctrl_c_stops_a_witness_program() -> None:
+    endless = WitnessCalculator(witness_program(init=ENDLESS), "x")
+    timer = threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        endless.calculate({"x": [7]})
+    timer.join()
+    assert not [thread for thread in threading.enumerate() if thread.name == "witness"]
 
 
 # run().
