@@ -188,6 +188,10 @@ class Storage:
         """
         try:
             parsed = make_url(url)
+        except (ArgumentError, ValueError):
+            # Not `from` the error: it may show a part of the password.
+            raise InvalidInputError("that is not the URL of a database") from None
+        try:
             if parsed.drivername == "postgresql":
                 parsed = parsed.set(drivername="postgresql+psycopg")
             if parsed.get_backend_name() not in ("sqlite", "postgresql"):

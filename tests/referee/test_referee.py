@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import traceback
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -504,6 +505,15 @@ def test_books_are_made_once(world: World, database: str) -> None:
 def test_urls_of_no_books(url: str) -> None:
     with pytest.raises(InvalidInputError):
         Storage(url)
+
+
+def test_a_url_that_is_none_shows_nothing_of_its_password() -> None:
+    Storage("postgresql://u:p%40ss%3Aw0rd@h/db").close()
+    with pytest.raises(InvalidInputError) as refusal:
+        Storage("postgresql://u:p@ss:w0rd@h/db")
+    assert "w0rd" not in "".join(traceback.format_exception(refusal.value)).replace(
+        '"postgresql://u:p@ss:w0rd@h/db"', ""
+    )
 
 
 def test_accepting_twice(referee: Referee, solved_game: PlayedGame, world: World) -> None:
