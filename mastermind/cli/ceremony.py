@@ -14,7 +14,7 @@ from mastermind.cli.circuits import circuit_json, circuit_line, replaced_by, say
 from mastermind.cli.options import READABLE_FILE, param_option, rules_option, specs_of
 from mastermind.cli.output import EXIT_CODES, ProgressLine, command_errors, default_home, json_option, print_json
 from mastermind.cli.proofs import CIRCUIT_NAMES
-from mastermind.errors import InvalidInputError, counted
+from mastermind.errors import InvalidInputError, RejectedCeremonyError, counted
 from mastermind.game.circuits import specs
 from mastermind.rules import Rules
 from mastermind.zk import ceremony as work
@@ -195,7 +195,8 @@ def verify(folder: Path, published: tuple[str, ...], ptau: Path | None, as_json:
     for digest in published:
         transcript.require_published(digest)
     with _workbench_for(folder, home, progress) as (bench, _):
-        work.verify(folder, bench, ptau, progress)
+        if work.verify(folder, bench, ptau, progress) != transcript:
+            raise RejectedCeremonyError(f"{folder} has been changed while it was verified")
     if as_json:
         print_json({"accepted": True, **_compiled_json(transcript, bench), **_transcript_json(transcript)})
         return

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mastermind.cli.main import main
+from mastermind.zk import ceremony as work
 from mastermind.zk.artifacts import ArtifactStore, KeySet
 from mastermind.zk.contributions import TRANSCRIPT
 from mastermind.zk.phase1 import Phase1, development_phase1
@@ -91,6 +93,15 @@ def test_the_page_runs_as_it_stands(followed: Path, hit_and_blow: KeySet) -> Non
     digests = {circuit["name"]: circuit["key_digest"] for circuit in keys["circuits"]}
     before = {name: circuit.verifying_key.digest for name, circuit in hit_and_blow.circuits.items()}
     assert [name for name in before if digests[name] != before[name]] == ["authorise"]
+
+
+def test_what_is_verified_is_what_is_reported(followed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another ceremony, put in place of the first one after that has been read."""
+    read = work.read_transcript
+    monkeypatch.setattr(work, "verify", lambda *_: replace(read(followed / "final"), contributions=()))
+    done = invoke(followed, "verify", followed / "final")
+    assert done.exit_code == 1
+    assert "changed while it was verified" in done.output
 
 
 def test_a_trial_is_called_one(followed: Path) -> None:
