@@ -24,7 +24,7 @@ PACKAGE = ROOT / "mastermind"
 
 #: The parts from the bottom up; a part may import those of lower rank, and itself.
 RANKS = (
-    {"errors", "field", "rules", "packing", "poseidon", "sources"},
+    {"errors", "field", "rules", "packing", "poseidon", "locks", "sources"},
     {"zk"},
     {"game"},
     {"players", "referee"},
@@ -34,6 +34,7 @@ RANKS = (
 #: Within the lowest rank: errors know nothing, and each of these only what is named.
 DOMAIN = {
     "errors": set[str](),
+    "locks": set[str](),
     "sources": set[str](),
     "field": {"errors"},
     "rules": {"errors"},

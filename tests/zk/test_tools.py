@@ -384,7 +384,7 @@ def test_tlc_4_wasm_that_is_no_witness_program_is_refused(text: str) -> None:
 
 
 #: Ends only when the byte at 0 is not 0 any more, which nobody sees to.
-ENDLESS = "(loop $again (br_if $again (i32.eqz (i32.load8_u (i32.const 0)))))"
+WAITS_FOR_EVER = "(loop $again (br_if $again (i32.eqz (i32.load8_u (i32.const 0)))))"
 
 
 @pytest.mark.parametrize(
@@ -415,12 +415,12 @@ def test_tlc_4_an_endless_witness_program_is_stopped(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("mastermind.zk.witness.TIMEOUT_S", 0.2)
     assert WitnessCalculator(witness_program(), "x").calculate({"x": [7]})
     with pytest.raises(WitnessError, match=r"did not finish within 0\.2 s"):
-        WitnessCalculator(witness_program(init=ENDLESS), "x").calculate({"x": [7]})
+        WitnessCalculator(witness_program(init=WAITS_FOR_EVER), "x").calculate({"x": [7]})
 
 
 def test_tlc_4_stopping_one_witness_program_leaves_another_its_witness() -> None:
     """They share an engine: the other one is interrupted too, and begins again."""
-    endless = WitnessCalculator(witness_program(init=ENDLESS), "x")
+    endless = WitnessCalculator(witness_program(init=WAITS_FOR_EVER), "x")
     programs = [endless, WitnessCalculator(witness_program(), "x")]
     begun = threading.Event()
 
@@ -439,7 +439,7 @@ def test_tlc_4_stopping_one_witness_program_leaves_another_its_witness() -> None
 
 
 def test_tlc_4_ctrl_c_stops_a_witness_program() -> None:
-    endless = WitnessCalculator(witness_program(init=ENDLESS), "x")
+    endless = WitnessCalculator(witness_program(init=WAITS_FOR_EVER), "x")
     timer = threading.Timer(0.2, os.kill, [os.getpid(), signal.SIGINT])
     timer.start()
     with pytest.raises(KeyboardInterrupt):
