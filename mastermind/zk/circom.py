@@ -10,8 +10,7 @@ import os
 import re
 import shutil
 import tempfile
-import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 from mastermind.errors import ToolchainError, ToolFailedError, ToolNotFoundError, ToolTimeoutError
 from mastermind.locks import locked
 from mastermind.zk.tools import Completed, Toolchain, plain_text, run
+from mastermind.zk.wasm import WasmThread
 
 if TYPE_CHECKING:  # wasmtime is loaded when there is something to compile
     import wasmtime
@@ -103,10 +103,10 @@ class PackagedCompiler:
                     f"circom did not finish within {timeout_s:g} s", argv=arguments, timeout_s=timeout_s
                 )
             out, err = (plain_text(path.read_bytes()) for path in (stdout, stderr))
-        if isinstance(program.ended_by, wasmtime.ExitTrap):
-            return Completed(program.ended_by.code, out, err)
-        if program.ended_by is not None:
-            return Completed(_ABORTED, out, err or str(program.ended_by))
+        if isinstance(program.error, wasmtime.ExitTrap):
+            return Completed(program.error.code, out, err)
+        if program.error is not None:
+            return Completed(_ABORTED, out, err or str(program.error))
         return Completed(0, out, err)
 
     def _module(self, engine: wasmtime.Engine) -> wasmtime.Module:
@@ -142,60 +142,25 @@ class PackagedCompiler:
             return wasmtime.Module(engine, source)  # Where nothing can be kept, it is translated each time.
 
 
-class _Program:
-    """A WASM program that has been started, in a thread of its own."""
+class _Program(WasmThread):
+    """A WASM program that has been started."""
 
     def __init__(self, engine: wasmtime.Engine, module: wasmtime.Module, wasi: wasmtime.WasiConfig) -> None:
-        self._engine = engine
         self._module = module
         self._wasi = wasi
-        #: What ended it; None when it came to its end without a word.
-        self.ended_by: Exception | None = None
-        self._done = threading.Event()
-        self._thread = _with_large_stack(self._run)
+        super().__init__(engine, "circom", _THREAD_STACK_BYTES)
 
-    def wait(self, timeout_s: float) -> bool:
-        """Whether it has ended within this time."""
-        # Not by joining the thread: an interrupted `join` makes Python 3.11 believe that it has ended.
-        return self._done.wait(timeout_s)
-
-    def stop(self) -> None:
-        """End it, if it has not ended."""
-        while not self._done.wait(0.05):
-            self._engine.increment_epoch()  # once is enough, unless it is just starting
-        self._thread.join()
-
-    def _run(self) -> None:
+    def _work(self) -> None:
         import wasmtime
 
-        try:
-            with wasmtime.Store(self._engine) as store:
-                store.set_epoch_deadline(1)
-                store.set_wasi(self._wasi)
-                linker = wasmtime.Linker(self._engine)
-                linker.define_wasi()
-                start = linker.instantiate(store, self._module).exports(store)["_start"]
-                assert isinstance(start, wasmtime.Func)
-                start(store)
-        except Exception as error:  # whatever it is: the caller decides, in its own thread
-            self.ended_by = error.with_traceback(None)  # which leads back here, and would keep the module in memory
-        finally:
-            self._done.set()
-
-
-_starting = threading.Lock()
-
-
-def _with_large_stack(target: Callable[[], None]) -> threading.Thread:
-    """Start a thread with a stack on which deep recursion fits."""
-    with _starting:
-        before = threading.stack_size(_THREAD_STACK_BYTES)
-        try:
-            thread = threading.Thread(target=target, name="circom", daemon=True)
-            thread.start()
-        finally:
-            threading.stack_size(before)
-    return thread
+        with wasmtime.Store(self._engine) as store:
+            store.set_epoch_deadline(1)
+            store.set_wasi(self._wasi)
+            linker = wasmtime.Linker(self._engine)
+            linker.define_wasi()
+            start = linker.instantiate(store, self._module).exports(store)["_start"]
+            assert isinstance(start, wasmtime.Func)
+            start(store)
 
 
 def find_compiler(toolchain: Toolchain) -> Compiler:

@@ -234,15 +234,7 @@ def refused(name: str, said: str, source: Path | None) -> WitnessError:
     places = [(place[1], int(place[2])) for place in _REFUSED.finditer(said)]
     if not places:
         return WitnessError(f"the inputs do not satisfy {name}")
-    files = (
-        {}
-        if source is None
-        else {
-            path.relative_to(source).as_posix(): path.read_text("utf-8", "replace")
-            for path in source.rglob("*")
-            if path.is_file()
-        }
-    )
+    files = {} if source is None else _texts_in(source)
     declared = declared_in(files)
 
     def where(template: str, line: int) -> str:
@@ -256,6 +248,11 @@ def refused(name: str, said: str, source: Path | None) -> WitnessError:
     if own and file is not None and is_circomlib(file):
         message += f"; it is used by {where(*own[0])}"
     return WitnessError(message, template=template, file=None if file is None else shown_path(file), line=line)
+
+
+def _texts_in(folder: Path) -> dict[str, str]:
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_text("utf-8", "replace") for path in paths}
 
 
 def _require_accepted(spec: CircuitSpec, rendered: RenderedCircuit, diagnostics: Sequence[re.Match[str]]) -> None:

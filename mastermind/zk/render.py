@@ -69,9 +69,9 @@ def render(spec: CircuitSpec, circomlib: Path) -> RenderedCircuit:
         try:
             files[path] = source.read_text("utf-8")
         except OSError as error:
-            by = next(by for by, text in files.items() if path in _includes({by: text}))
+            by = _included_by(path, files)
             raise InvalidArtifactError(
-                f"{shown_path(by)} includes {shown_path(path)}, which circomlib does not have", path=source
+                f"{by} includes {shown_path(path)}, which circomlib does not have", path=source
             ) from error
         waiting += [included for included in _includes({path: files[path]}) if included not in files]
     return RenderedCircuit(spec.name, spec.template.removesuffix(".j2"), files)
@@ -141,8 +141,9 @@ def _render_own(spec: CircuitSpec) -> dict[str, str]:
                 files[path] = source.read_text("utf-8")
         except (jinja2.TemplateError, OSError, ValueError, ArithmeticError, TypeError, RecursionError) as error:
             # The latter are those of a source that is no UTF-8, of paths that cannot be, and of a template's own sums.
-            by = next((f", included by {by}" for by, text in files.items() if path in _includes({by: text})), "")
-            raise InvalidArtifactError(f"cannot render {source}{by}: {error}", path=source) from error
+            by = _included_by(path, files)
+            place = f"{source}, included by {by}" if by else str(source)
+            raise InvalidArtifactError(f"cannot render {place}: {error}", path=source) from error
         waiting += _includes({path: files[path]})
     for name in sorted(spec.parameters.keys() - environment.used):
         # Most likely misspelled, and what was meant is not what would be built.
@@ -151,6 +152,11 @@ def _render_own(spec: CircuitSpec) -> dict[str, str]:
             path=spec.sources / spec.template,
         )
     return files
+
+
+def _included_by(path: str, files: Mapping[str, str]) -> str:
+    """The file that includes a path, as people know it; nothing for the main file."""
+    return next((shown_path(by) for by, text in files.items() if path in _includes({by: text})), "")
 
 
 def _includes(files: Mapping[str, str]) -> list[str]:

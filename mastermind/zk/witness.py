@@ -24,6 +24,7 @@ from mastermind.zk.circom import CIRCOM_VERSION
 from mastermind.zk.circuit import CircuitSpec, SignalValues
 from mastermind.zk.compile import CompiledCircuit, refused
 from mastermind.zk.r1cs import encode_witness, read_symbols
+from mastermind.zk.wasm import WasmThread
 
 #: Even a large circuit takes seconds.
 TIMEOUT_S = 600.0
@@ -254,43 +255,22 @@ class WitnessCalculator:
         return bytes(memory.read(store, start, start + size_bytes))
 
 
-class _Calculation:
-    """A calculation that has been started, in a thread of its own: Python sees no Ctrl-C while its own runs WASM."""
+class _Calculation(WasmThread):
+    """A calculation that has been started."""
 
     def __init__(self, calculate: Callable[[wasmtime.Store], bytes]) -> None:
         self._calculate = calculate
-        self._stopping = False
-        self._done = threading.Event()
         self.witness = b""
-        #: What ended it before it had a witness.
-        self.error: Exception | None = None
-        self._thread = threading.Thread(target=self._run, name="witness", daemon=True)
-        self._thread.start()
+        super().__init__(_engine(), "witness")
 
-    def wait(self, timeout_s: float) -> bool:
-        """Whether it has ended within this time."""
-        return self._done.wait(timeout_s)
-
-    def stop(self) -> None:
-        """End it, if it has not ended."""
-        self._stopping = True
-        while not self._done.wait(0.05):
-            _engine().increment_epoch()  # once is enough, unless it is just starting
-        self._thread.join()
-
-    def _run(self) -> None:
-        try:
-            while not self._attempt():
-                pass
-        except Exception as error:  # whatever it is: the caller raises it, in its own thread
-            self.error = error.with_traceback(None)  # which holds the inputs
-        finally:
-            self._done.set()
+    def _work(self) -> None:
+        while not self._attempt():
+            pass
 
     def _attempt(self) -> bool:
         """Calculate. False when it was interrupted because another one had to stop: an epoch is the whole engine's."""
         # Closed at once: left to the garbage collector, a store with callbacks is never freed.
-        with wasmtime.Store(_engine()) as store:
+        with wasmtime.Store(self._engine) as store:
             store.set_epoch_deadline(1)
             store.set_limits(memory_size=_MEMORY_BYTES, memories=1)
             try:
